@@ -29,13 +29,15 @@ def attach(
     keep_alive: bool = True,
     bounds: bool = False,
     eager: bool | None = None,
+    strict: bool = False,
 ) -> Session:
     """Mirrors every Vulkan call that this process makes through the `vulkan` package, until `Session.detach()`.
 
     Works before and after the program imports `vulkan`, and as a context manager. `mirror` judges the calls (by default
     a new `vkharness.check.Analysis`); `keep_trace` keeps all blocks in `Session.blocks`; `sink` gets each block and
     `on_finding` each finding as it comes up; `keep_alive` mends the package's lifetime bug (realitix/vulkan 94).
-    `bounds` judges the most that draws could reach, too, where contents of memory are unknown.
+    `bounds` judges the most that draws could reach, too, where contents of memory are unknown. With `strict`
+    each hazard counts, also those that only the letter of the specification calls so (docs/hazards.md).
     Findings in a command buffer come up when it is ended; without `on_finding` when somebody asks for findings. With
     `eager`, or with VKHARNESS_EAGER=1 in the environment, each comes up with the call that records the second access,
     where a debugger can stop; that takes longer.
@@ -47,11 +49,11 @@ def attach(
         if bounds or on_finding is not None:
             from vkharness.check import Analysis
 
-            mirror = Analysis(keep_events=keep_trace, bounds=bounds, eager=eager)
+            mirror = Analysis(keep_events=keep_trace, bounds=bounds, eager=eager, strict=strict)
         else:
             from vkharness.late_analysis import LateAnalysis
 
-            mirror = LateAnalysis(keep_events=keep_trace, eager=eager)
+            mirror = LateAnalysis(keep_events=keep_trace, eager=eager, strict=strict)
     session = Session(mirror, keep_trace=keep_trace, sink=sink, on_finding=on_finding, keep_alive=keep_alive)
     try:
         return session.start()

@@ -28,6 +28,7 @@ from vkharness.report.notebook import finding_html
 from vkharness.report.sentences import explain
 from vkharness.spans import Span
 from vkharness.spec.command_classes import is_recorded, is_submit
+from vkharness.strictness import uncounted
 from vkharness.syncval.evidence import Description
 from vkharness.syncval.validator import Validator
 from vkharness.trace.calls import MALFORMED, Block, Call, block_name
@@ -89,14 +90,15 @@ class Analysis:
         eager: bool | None = None,
         partial: bool = False,
         counts_repetitions: bool = False,
+        strict: bool = True,
     ) -> None:
         """`keep_events`: what each block does stays in `events`, and each finding, so that other judges need not
         interpret it again; past `keep_at_most` none is kept. `bounds`: what draws could reach at most makes findings,
         where it follows from unknown contents of memory; else it makes the verdict unknown where it is in no order.
         `eager`: commands are judged as they are recorded, and not with the end of that; by default as VKHARNESS_EAGER
         says. `partial`: `stopped` says where a stream asks for more work than it may; else `follow` raises OverBudget.
-        `counts_repetitions`: not each finding is kept (`vkharness.groups.Repetitions`)."""
-        self._partial = partial
+        `counts_repetitions`: not each is kept (`vkharness.groups.Repetitions`). `strict`: each hazard counts."""
+        self.is_strict, self._partial = strict, partial
         self.stopped = ""
         """The part that is left out of a stream that asks for more work than it may, in words; empty where none is."""
         self.events: list[StreamEvent] = []
@@ -285,8 +287,9 @@ class Analysis:
         return [finding for finding in new if finding.certainty is not Certainty.BOUND]
 
     def annotate(self, finding: Finding) -> None:
-        """Gives a finding its words, and what the program calls its objects, its places and its frames."""
+        """Gives a finding its words, whether it counts, and what the program calls its objects, places and frames."""
         finding.explain = explain
+        finding.uncounted = None if self.is_strict else uncounted(finding, self._interpreter.objects)
         self.debug.annotate(finding, self._interpreter.objects.begun_after(finding.place.command_buffer))
 
     @property
@@ -343,9 +346,7 @@ class Analysis:
     @property
     def verdict(self) -> str:
         """`hazards` when any that counts was found, `unknown` when something unmodelled may hide one, else `clean`."""
-        if any(each.counts for each in self.findings):
-            return HAZARDS
-        return UNKNOWN if self.unmodelled else CLEAN
+        return HAZARDS if any(each.counts for each in self.findings) else UNKNOWN if self.unmodelled else CLEAN
 
     def written(self, memory: int, begin: int, end: int) -> list[Span]:
         """Bytes of a memory object that submitted work writes and that the host does not know to be complete."""

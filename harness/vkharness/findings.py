@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from vkharness.call_sites import between, frames_of, shown
 from vkharness.queue_ids import queue_and_device
+from vkharness.uncounted import Uncounted
 from vkharness.vuids import VUIDS
 
 
@@ -457,6 +458,8 @@ class Finding:
     """How it is known that the two accesses did not meet on an observed run; empty where they did or nobody looked."""
     ignored: str = ""
     """The reason why it is known and does not count (`--ignore FILE`); empty where it counts."""
+    uncounted: Uncounted | None = None
+    """Why it counts with `--strict` alone; None where it counts, and of all findings with `--strict`."""
     frame: int | None = None
     """The frame in which the later access is executed, from 1; None where the program has no frames (so far)."""
     prior_frame: int | None = None
@@ -514,8 +517,8 @@ class Finding:
 
     @property
     def counts(self) -> bool:
-        """Whether the finding counts for the verdict and the exit code: not advice, nor what is refuted or ignored."""
-        return not self.advice and not self.refuted and not self.ignored
+        """Whether it counts for verdict and exit code: not advice, nor what is refuted, ignored or uncounted."""
+        return not (self.advice or self.refuted or self.ignored or self.uncounted)
 
     @property
     def resource_name(self) -> str:
@@ -584,10 +587,10 @@ class Finding:
             "prior_frame": self.prior_frame,
             "count": 1 + self.repeated,
             "last_frame": self.last_frame if self.repeated else self.frame,
-            "certainty": self.certainty,
-            "advice": self.advice,
+            **{name: getattr(self, name) for name in ("certainty", "advice")},
             "judges": list(self.judges),
             "refuted": self.refuted,
+            "uncounted": self.uncounted or "",
             "ignored": bool(self.ignored),
             "ignored_reason": self.ignored,
             "missing": self.missing,

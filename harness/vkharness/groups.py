@@ -233,7 +233,7 @@ def _period(finding: Finding) -> Hashable:
 
 
 def _alike(finding: Finding) -> Hashable:
-    return (_lack(finding), finding.certainty)
+    return (_lack(finding), finding.certainty, finding.uncounted)
 
 
 def _pair(finding: Finding) -> Hashable:

@@ -21,9 +21,15 @@ BEGINS_RECORDING = "vkBeginCommandBuffer"
 class LateAnalysis(Analysis):
     """An `Analysis` with the same findings in the same order, of which `step` may give some later."""
 
-    def __init__(self, keep_events: bool = False, eager: bool | None = None, counts_repetitions: bool = False) -> None:
+    def __init__(
+        self,
+        keep_events: bool = False,
+        eager: bool | None = None,
+        counts_repetitions: bool = False,
+        strict: bool = True,
+    ) -> None:
         """See `Analysis`."""
-        super().__init__(keep_events=keep_events, eager=eager, counts_repetitions=counts_repetitions)
+        super().__init__(keep_events, eager=eager, counts_repetitions=counts_repetitions, strict=strict)
         self._waiting: dict[int, None] = {}
         """Command buffers that are ended and not judged, in the order of their ends."""
         self._validator.before_finding = self._judge_waiting

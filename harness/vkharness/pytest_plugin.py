@@ -86,6 +86,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "action": "store_true",
         "help": "with --vk-sync: judge the most that draws could reach where contents of memory are unknown",
     },
+    "strict": {
+        "action": "store_true",
+        "help": "with --vk-sync: count what is a hazard by the letter alone, and that hardly anybody would mend",
+    },
     "ignore": {
         "metavar": "FILE",
         "help": "with --vk-sync: findings that this file names do not count (pytest itself has an --ignore)",
@@ -197,7 +201,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
         ignored = _ignore_file(config.getoption("--vk-ignore"))
         trace = KeptTrace(_trace_path(config))
-        session = attach(bounds=config.getoption("--vk-bounds"), sink=trace.write)
+        bounds, strict = config.getoption("--vk-bounds"), config.getoption("--vk-strict")
+        session = attach(bounds=bounds, strict=strict, sink=trace.write)
         config.pluginmanager.register(VkSync(session, ignored, trace), "vkharness-sync")
     elif config.getoption("--vk-ignore"):
         raise pytest.UsageError("--vk-ignore goes with --vk-sync")

@@ -51,9 +51,9 @@ def test_the_whole_trace_is_judged_a_few_times(monkeypatch: pytest.MonkeyPatch) 
     stream, _ = frames()
     judged: list[int] = []
 
-    def counted(trace: EditedTrace) -> JudgedTrace:
+    def counted(trace: EditedTrace, strict: bool) -> JudgedTrace:
         judged.append(sum(isinstance(block, Call) and block.name == "vkQueueSubmit" for block in trace.blocks))
-        return judge(trace)
+        return judge(trace, strict)
 
     monkeypatch.setattr(mending, "judge", counted)
     assert mend(stream.blocks).complete
@@ -72,9 +72,9 @@ def test_groups_of_one_kind_are_mended_at_once(monkeypatch: pytest.MonkeyPatch) 
     stream.submit()
     judged: list[int] = []
 
-    def counted(trace: EditedTrace) -> JudgedTrace:
+    def counted(trace: EditedTrace, strict: bool) -> JudgedTrace:
         judged.append(len(trace.blocks))
-        return judge(trace)
+        return judge(trace, strict)
 
     monkeypatch.setattr(mending, "judge", counted)
     found = mend(stream.blocks)

@@ -106,5 +106,6 @@ FINDING = {
     "advice": False, "certainty": "declared",
     "missing": "\x9b2J", "message": "\x9b2J", "judges": [], "group": 1, "ignored_reason": "",
     "refuted": "it was observed",
+    "uncounted": "",
 }  # fmt: skip
 DOCUMENT = {"verdict": "hazards", "findings": [FINDING], "unmodelled": {"vkCmdNew": 2}}

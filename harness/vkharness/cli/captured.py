@@ -150,7 +150,7 @@ def _follow(
     from vkharness.trace.codec import TraceWriter, read_trace
 
     notes: list[str] = []
-    analysis, last, why = make_analysis(options.model, options.bounds), -1, ""
+    analysis, last, why = make_analysis(options.model, options.bounds, options.strict), -1, ""
     with ExitStack() as stack:
         writer = None
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from vkharness.cli import exit_code
 from vkharness.cli.last_resort import echo
 from vkharness.cli.progress import progress
-from vkharness.cli.verdict import BOUNDS_OPTION, IGNORE_OPTION, MODEL_OPTION, SARIF_OPTION, WORK_OPTION
+from vkharness.cli.verdict import BOUNDS_OPTION, IGNORE_OPTION, MODEL_OPTION, SARIF_OPTION, STRICT_OPTION, WORK_OPTION
 from vkharness.findings import UserError
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ MOST_TEXTS = 20
 @IGNORE_OPTION
 @MODEL_OPTION
 @BOUNDS_OPTION
+@STRICT_OPTION
 @WORK_OPTION
 @click.option("--as-text", is_flag=True, help="Print the smallest stream text that has each group's finding, too.")
 @click.pass_context
@@ -46,33 +47,32 @@ def check(
     ignore_path: Path | None,
     model: str,
     bounds: bool,
+    strict: bool,
     as_text: bool,
 ) -> None:
     """Judge a trace of ours, a capture of GFXReconstruct, converted or not, or of RenderDoc, a dump, a stream
     text, or a folder that a program under the mirror layer wrote.
 
     No Vulkan loader or driver is needed. With --observed, findings of which the two accesses never met are marked as
-    refuted on this run. They are listed, but count neither for verdict nor exit code, nor do those of --ignore.
+    refuted on this run. They are listed, but count neither for verdict nor exit code, nor do those of --ignore and,
+    without --strict, those that are hazards by the letter alone.
     """
     from vkharness.check import advise_where_in_doubt
     from vkharness.cli.verdict import ask_model, ignore_file, make_analysis, refutation_of, show
 
+    refutation, ignored = refutation_of(observed), ignore_file(ignore_path)
     if trace.is_dir():
-        from vkharness.cli.live import check_streams
-        from vkharness.cli.processes import Options
-
-        known = ignore_file(ignore_path)
-        ctx.exit(check_streams(trace, Options(json_path, sarif_path, None, model, bounds, "", "none", known)))
+        how: dict[str, Any] = {"model": model, "bounds": bounds, "ignored": ignored, "strict": strict}
+        ctx.exit(_check_folder(trace, json_path, sarif_path, how))
     from vkharness.rare_collections import rare_collections
     from vkharness.text_form.text_file import read_stream
 
     notes: list[str] = []
-    refutation, ignored = refutation_of(observed), ignore_file(ignore_path)
     with rare_collections():
         blocks = read_stream(trace, notes)
         followed = blocks if refutation is None else refutation.follow(blocks)
         with progress("judging") as tell:
-            analysis = make_analysis(model, bounds).follow(_told(followed, tell))
+            analysis = make_analysis(model, bounds, strict).follow(_told(followed, tell))
         for note in notes:
             echo(f"vkharness: note: {note}", err=True)
         answer = ask_model(analysis, model)
@@ -87,6 +87,14 @@ def check(
         echo(line)
     ignored.require_use()
     ctx.exit(exit_code(analysis.verdict))
+
+
+def _check_folder(folder: Path, json_path: Path | None, sarif_path: Path | None, how: dict[str, Any]) -> int:
+    """Judges what a program under the mirror layer wrote; the exit code."""
+    from vkharness.cli.live import check_streams
+    from vkharness.cli.processes import Options
+
+    return check_streams(folder, Options(json_path, sarif_path, None, frames="", display="none", **how))
 
 
 def _told(blocks: Iterable[Block], tell: Callable[[str], object]) -> Iterator[Block]:

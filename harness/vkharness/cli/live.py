@@ -108,7 +108,8 @@ def check_streams(folder: Path, options: Options) -> int:
     for path in streams_in(folder):
         UNITS.source = str(path)
         begin_file(stream_size(path))
-        analysis, sites = make_analysis(options.model, options.bounds), NativeSites(tables, options.skipped)
+        analysis = make_analysis(options.model, options.bounds, options.strict)
+        sites = NativeSites(tables, options.skipped)
         with rare_collections():
             session = judge_folder(path, analysis, sites)
         _tell_of_errors(session)
@@ -151,7 +152,7 @@ class LiveRun:
         path = trace_path_of(options, len(self._judges))
         sites = NativeSites(self._tables, options.skipped, at_once=path is not None)
         counts, eager = not options.ignored.entries, options.breaks or None
-        analysis = make_analysis(options.model, options.bounds, counts_repetitions=counts, eager=eager)
+        analysis = make_analysis(options.model, options.bounds, options.strict, counts, eager)
         trace = None if path is None else LateTrace(path)
         judge = ProcessJudge(
             folder,

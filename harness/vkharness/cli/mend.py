@@ -11,7 +11,7 @@ import click
 from vkharness.cli import CLEAN, HAZARDS, UNMODELLED
 from vkharness.cli.last_resort import echo
 from vkharness.cli.trace_argument import TracePath
-from vkharness.cli.verdict import WORK_OPTION
+from vkharness.cli.verdict import STRICT_OPTION, WORK_OPTION
 from vkharness.findings import Finding, UserError
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ LANGUAGES = ("C", "Python")
 
 @click.command()
 @WORK_OPTION
+@STRICT_OPTION
 @click.argument("trace", type=TracePath())
 @click.option("--finding", type=click.IntRange(1), help="Mend this group of findings only, as `check` numbers them.")
 @click.option("--apply", "out", type=click.Path(path_type=Path), help="Write the mended trace to this file.")
@@ -33,6 +34,7 @@ LANGUAGES = ("C", "Python")
 def mend(
     ctx: click.Context,
     trace: Path,
+    strict: bool,
     finding: int | None,
     out: Path | None,
     device: str | None,
@@ -54,9 +56,9 @@ def mend(
     from vkharness.trace.codec import save
 
     blocks, left_out = load_readable(trace)
-    wanted = None if finding is None else _numbered(blocks, finding, trace)
+    wanted = None if finding is None else _numbered(blocks, finding, trace, strict)
     with terminal(stderr=True).status("judging") as status:
-        mending = mended(blocks, wanted, status.update)
+        mending = mended(blocks, wanted, status.update, strict)
     for line in summary(mending.trace, mending.applied, mending.outcomes, LANGUAGES if code is None else (code,)):
         echo(line)
     for line in _notes(mending):
@@ -90,12 +92,13 @@ def _notes(mending: Mending) -> Iterator[str]:
         yield "the work was over before everything was tried: findings may be left that can be mended (--work 10)"
 
 
-def _numbered(blocks: list[Block], number: int, trace: Path) -> list[Finding]:
+def _numbered(blocks: list[Block], number: int, trace: Path, strict: bool) -> list[Finding]:
     """The findings of the group with a number that count."""
     from vkharness.cli.numbered import group_of
 
-    group = group_of(blocks, number, trace)
+    group = group_of(blocks, number, trace, strict)
     if not group.counts:
         missing = group.first.missing
-        raise UserError(f"--finding {number} counts for no verdict, so that there is nothing to mend: {missing}")
+        how = " without --strict" if group.first.uncounted else ""
+        raise UserError(f"--finding {number} counts for no verdict{how}, so that there is nothing to mend: {missing}")
     return group.findings

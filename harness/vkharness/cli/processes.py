@@ -47,6 +47,8 @@ class Options:
     """Whether the program gets SIGTRAP in the call of a finding."""
     break_at: int | None = None
     """The call in which it gets SIGTRAP."""
+    strict: bool = False
+    """Whether hazards by the letter of the specification alone count."""
 
     @property
     def waits(self) -> bool:

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 from vkharness.cli import CLEAN, HAZARDS, UNMODELLED, exit_code
 from vkharness.cli.last_resort import echo
 from vkharness.cli.trace_argument import TracePath
-from vkharness.cli.verdict import IGNORE, IGNORE_OPTION, ignore_file
+from vkharness.cli.verdict import IGNORE, IGNORE_OPTION, STRICT_OPTION, ignore_file
 from vkharness.findings import UserError
 from vkharness.replay import MODES, strategies
 
@@ -48,6 +48,7 @@ REPORT_JOB = "vkharness.layered_replay:report_job"
     "--observed", type=click.Path(path_type=Path), help="In witness mode, judge with what `vkharness observe -o` saw."
 )
 @IGNORE_OPTION
+@STRICT_OPTION
 @click.option("--layer", help="Ask this Khronos layer about the trace as recorded: old, today, auto, 1.4.364, a path.")
 @click.option("--in-process", is_flag=True, help="Run in this process, under a debugger, and not in a child of it.")
 @click.option("--timeout", type=click.FloatRange(1), default=300.0, show_default=True, help="Seconds for one run.")
@@ -65,6 +66,7 @@ def replay(
     finding: int | None,
     observed: Path | None,
     ignore_path: Path | None,
+    strict: bool,
     layer: str | None,
     in_process: bool,
     timeout: float,
@@ -92,15 +94,14 @@ def replay(
     arguments: dict[str, Any] = {"trace": str(trace), "mode": mode, "device": device}
     with _caller(device, timeout, in_process) as worker:
         if mode == "witness":
-            groups, code = _judge(trace, finding, observed, ignored)
+            groups, code = _judge(trace, finding, observed, ignored, strict)
             results = _show(worker, arguments, artifacts, groups)
         else:
             if mode == "reorder":
                 arguments |= {"strategy": strategy or "random", "seed": seed or 0}
             results, code = _run(worker, {**arguments, "iterations": iterations}, artifacts)
     _write(json_path, mode, device, results)
-    lines = [line for result in results for line in result_lines(mode, result)] or ["no hazard to show"]
-    echo("\n".join(lines))
+    echo("\n".join(line for each in results for line in result_lines(mode, each)) or "no hazard to show")
     ignored.require_use()
     ctx.exit(code)
 
@@ -108,7 +109,12 @@ def replay(
 def _refuse_options(ctx: click.Context) -> None:
     """Raises `UserError` for an option that the mode, or a layer, has no use for."""
     mode, given = ctx.params["mode"], ctx.params
-    witness = {"--finding": given["finding"], "--observed": given["observed"], IGNORE: given["ignore_path"]}
+    witness = {
+        "--finding": given["finding"],
+        "--observed": given["observed"],
+        IGNORE: given["ignore_path"],
+        "--strict": given["strict"] or None,
+    }
     for option, value in witness.items():
         if value is not None and mode != "witness":
             raise UserError(f"{option} goes with --mode witness")
@@ -199,7 +205,9 @@ def _show(worker: Any, arguments: dict[str, Any], artifacts: Path | None, groups
     return [show_group(worker, arguments, artifacts, group) for group in groups]
 
 
-def _judge(trace: Path, wanted: int | None, observed: Path | None, ignored: IgnoreFile) -> tuple[list[Group], int]:
+def _judge(
+    trace: Path, wanted: int | None, observed: Path | None, ignored: IgnoreFile, strict: bool
+) -> tuple[list[Group], int]:
     """The groups to show, and the exit code that the trace's verdict calls for. What is ignored is shown on request."""
     from vkharness.cli.verdict import AUTO, ask_model, make_analysis, refutation_of
     from vkharness.groups import chosen, groups_of
@@ -207,7 +215,9 @@ def _judge(trace: Path, wanted: int | None, observed: Path | None, ignored: Igno
 
     notes: list[str] = []
     refutation, blocks = refutation_of(observed), read_trace(trace, notes)
-    mirror = make_analysis(AUTO, bounds=False).follow(blocks if refutation is None else refutation.follow(blocks))
+    mirror = make_analysis(AUTO, bounds=False, strict=strict).follow(
+        blocks if refutation is None else refutation.follow(blocks)
+    )
     for note in notes:
         echo(f"vkharness: note: {note}", err=True)
     ask_model(mirror, AUTO)

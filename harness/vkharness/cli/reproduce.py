@@ -15,7 +15,7 @@ from vkharness.cli import CLEAN, HAZARDS, UNMODELLED
 from vkharness.cli.last_resort import echo
 from vkharness.cli.progress import progress
 from vkharness.cli.trace_argument import TracePath
-from vkharness.cli.verdict import IGNORE_OPTION, WORK_OPTION, ignore_file
+from vkharness.cli.verdict import IGNORE_OPTION, STRICT_OPTION, WORK_OPTION, ignore_file
 from vkharness.findings import UserError
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ TRACE_SUFFIXES = (".vkt", ".jsonl", ".json", ".gfxr", ".txt", ".log", ".html", "
 @click.option("--finding", type=click.IntRange(1), help="This group of findings only, as `check` numbers them.")
 @click.option("--first", type=click.IntRange(1), help=f"So many groups of findings, from the first on [{FIRST}].")
 @IGNORE_OPTION
+@STRICT_OPTION
 @click.option("--device", help="Show, prove and test on this driver [each software driver that is here].")
 @click.option(
     "--seconds", type=click.FloatRange(0), default=600.0, show_default=True, help="Limit for each smaller trace."
@@ -52,6 +53,7 @@ def reproduce(
     finding: int | None,
     first: int | None,
     ignore_path: Path | None,
+    strict: bool,
     device: str | None,
     seconds: float,
 ) -> None:
@@ -75,16 +77,15 @@ def reproduce(
         raise UserError("--finding and --first both say which findings: choose one")
     target = output or Path(f"{subject.stem}-case")
     require_free(target)
-    drivers, no_driver = _drivers(device)
-    ignored = ignore_file(ignore_path)
+    (drivers, no_driver), ignored = _drivers(device), ignore_file(ignore_path)
     with ExitStack() as stack:
         traces, ended, roots = [subject], CLEAN, [Path.cwd()]
         if arguments or _is_program(subject):
             folder = stack.enter_context(temporary_folder())
-            traces, ended = _recorded(ctx, subject, arguments, folder, ignored)
+            traces, ended = _recorded(ctx, subject, arguments, folder, ignored, strict)
             roots.append(subject.absolute().parent)
         tell = stack.enter_context(progress("judging"))
-        blocks, groups, verdict = _judged(traces, finding, ignored)
+        blocks, groups, verdict = _judged(traces, finding, ignored, strict)
         if not groups:
             echo("nothing to reproduce: no hazard was found")
             ctx.exit(ended or verdict)
@@ -116,7 +117,7 @@ def _is_program(file: Path) -> bool:
 
 
 def _recorded(
-    ctx: click.Context, subject: Path, arguments: tuple[str, ...], folder: Path, ignored: IgnoreFile
+    ctx: click.Context, subject: Path, arguments: tuple[str, ...], folder: Path, ignored: IgnoreFile, strict: bool
 ) -> tuple[list[Path], int]:
     """The traces of a program that runs as under `vkharness run`, one for each of its processes and instances, and its
     exit code. Of a process that died, what it had written. Ends the command where there is none."""
@@ -126,7 +127,7 @@ def _recorded(
 
     program = os.path.join(os.curdir, subject) if subject.is_file() else str(subject)
     process, trace = os.getpid(), folder / "trace.vkt"
-    options = Options(None, None, trace, AUTO, False, "", "auto", ignored, program, goes_on=True)
+    options = Options(None, None, trace, AUTO, False, "", "auto", ignored, program, goes_on=True, strict=strict)
     code = run_judged(program, arguments, options)
     if os.getpid() != process:
         ctx.exit(code)  # the process of the program, which has told its verdict
@@ -149,7 +150,9 @@ def _drivers(device: str | None) -> tuple[Sequence[Driver], str]:
         return [], str(error)
 
 
-def _judged(traces: Sequence[Path], finding: int | None, ignored: IgnoreFile) -> tuple[list[Block], list[Group], int]:
+def _judged(
+    traces: Sequence[Path], finding: int | None, ignored: IgnoreFile, strict: bool
+) -> tuple[list[Block], list[Group], int]:
     """The blocks of the first trace with groups of findings that count; these groups, or the one that is asked for; the
     exit code where there is none. Says which traces have more."""
     from vkharness.cli.numbered import judged_by_both
@@ -163,7 +166,7 @@ def _judged(traces: Sequence[Path], finding: int | None, ignored: IgnoreFile) ->
             blocks, left_out = load_readable(trace)
         except UserError as error:
             raise UserError(f"{error}{_no_program(trace)}") from None
-        analysis = judged_by_both(blocks)
+        analysis = judged_by_both(blocks, strict)
         ignored.mark(analysis.findings)
         groups = groups_of(analysis.findings)
         wanted = [each for each in groups if each.counts]

@@ -22,7 +22,15 @@ from vkharness.cli import INTERRUPTED
 from vkharness.cli.frame_range import FrameRange
 from vkharness.cli.last_resort import echo
 from vkharness.cli.processes import Options, Untaken
-from vkharness.cli.verdict import BOUNDS_OPTION, IGNORE, IGNORE_OPTION, LIVE_WORK_OPTION, MODEL_OPTION, SARIF_OPTION
+from vkharness.cli.verdict import (
+    BOUNDS_OPTION,
+    IGNORE,
+    IGNORE_OPTION,
+    LIVE_WORK_OPTION,
+    MODEL_OPTION,
+    SARIF_OPTION,
+    STRICT_OPTION,
+)
 from vkharness.cli.watched import Progress, watched
 from vkharness.findings import UserError
 from vkharness.verdicts import JudgedShare, ProgramEnd
@@ -87,7 +95,7 @@ class Pattern(click.ParamType):  # type: ignore[type-arg]
     cls=RunCommand,
     options_metavar="[--json FILE] [--sarif FILE] [--trace FILE] [--frames N|A-B] [--headless | --capture]"
     " [--recorder WHICH] [--live] [--break] [--break-at CALL] [--skip PATTERN]... [--display WHICH] [--ignore FILE]"
-    " [--model WHEN] [--bounds]",
+    " [--model WHEN] [--bounds] [--strict]",
 )
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the findings to this file.")
 @SARIF_OPTION
@@ -130,6 +138,7 @@ class Pattern(click.ParamType):  # type: ignore[type-arg]
 @MODEL_OPTION
 @LIVE_WORK_OPTION
 @BOUNDS_OPTION
+@STRICT_OPTION
 @click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
 @click.pass_context
@@ -182,7 +191,7 @@ def _options(program: str, frames: tuple[int, int] | None, given: Mapping[str, A
         each and each.absolute() for each in map(given.get, ("json_path", "sarif_path", "trace_path"))
     )
     asked = "" if frames is None else f"{frames[0]}-{frames[1]}"
-    how = {each: given[each] for each in ("recorder", "tells_at_once", "skipped", "breaks", "break_at")}
+    how = {each: given[each] for each in ("recorder", "tells_at_once", "skipped", "breaks", "break_at", "strict")}
     ignored = ignore_file(given["ignore_path"])
     bounds, display = given["bounds"], given["display"]
     return Options(json, sarif, trace, given["model"], bounds, asked, display, ignored, program, **how)
@@ -216,7 +225,8 @@ def _run_python(program: Path, arguments: tuple[str, ...], options: Options, pro
             from vkharness.trace.codec import TraceWriter
 
             writer = stack.enter_context(TraceWriter(options.trace_path))
-        analysis = make_analysis(options.model, options.bounds, counts_repetitions=not options.ignored.entries)
+        counts = not options.ignored.entries
+        analysis = make_analysis(options.model, options.bounds, options.strict, counts)
         session = stack.enter_context(vkharness.attach(mirror=analysis, sink=None if writer is None else writer.keep))
         end = _to_its_end(program, arguments, session, patience)
         if os.getpid() != process:

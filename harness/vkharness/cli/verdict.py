@@ -70,6 +70,10 @@ BOUNDS_OPTION = click.option(
     "--bounds", is_flag=True, help="Judge the most that draws could reach where contents of memory are unknown."
 )
 
+STRICT_OPTION = click.option(
+    "--strict", is_flag=True, help="Count what is a hazard by the letter alone, and that hardly anybody would mend."
+)
+
 
 SARIF_OPTION = click.option(
     "--sarif", "sarif_path", type=click.Path(path_type=Path), help="Write the findings to this file as SARIF 2.1.0."
@@ -87,7 +91,9 @@ def ignore_file(path: Path | None) -> IgnoreFile:
     return IgnoreFile([]) if path is None else read_ignore_file(path, date.today())
 
 
-def make_analysis(model: str, bounds: bool, counts_repetitions: bool = False, eager: bool | None = None) -> Analysis:
+def make_analysis(
+    model: str, bounds: bool, strict: bool, counts_repetitions: bool = False, eager: bool | None = None
+) -> Analysis:
     """An analysis that keeps what the model will need. The rest is as `Analysis` says."""
     from vkharness.check import Analysis
 
@@ -101,6 +107,7 @@ def make_analysis(model: str, bounds: bool, counts_repetitions: bool = False, ea
         partial=True,
         counts_repetitions=counts_repetitions,
         eager=eager,
+        strict=strict,
     )
 
 

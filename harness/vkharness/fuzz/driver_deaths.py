@@ -21,7 +21,7 @@ DIED = "died: "
 
 def execute(steps: Sequence[Step], device: str) -> dict[str, Any]:
     """Plays steps on this process' driver, and executes what was recorded as reduced and mended streams are."""
-    with vkharness.attach(keep_trace=True) as session, open_rig(None) as rig:
+    with vkharness.attach(keep_trace=True, strict=True) as session, open_rig(None) as rig:
         StepPlayer(rig).play(steps)
     for run in (run_serial, run_native):
         run(session.blocks or [], device)

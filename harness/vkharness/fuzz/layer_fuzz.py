@@ -116,7 +116,7 @@ def played(steps: Sequence[Step], layer: str) -> tuple[vkharness.Session, LayerL
         def attribute(block: Block) -> None:
             listener.take(block.index, session.id_of)
 
-        with vkharness.attach(keep_trace=True, sink=attribute) as session, open_rig(listener) as rig:
+        with vkharness.attach(keep_trace=True, strict=True, sink=attribute) as session, open_rig(listener) as rig:
             StepPlayer(rig).play(steps)
     return session, listener
 

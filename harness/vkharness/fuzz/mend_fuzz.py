@@ -29,7 +29,7 @@ DRIVER_DIES = "the driver dies of the whole stream"
 def attack(steps: Sequence[Step], seed: int, device: str) -> dict[str, Any]:
     """Plays steps on this process' driver, mends the stream and tries what it says. `verdict` is `mended` when all of
     it holds, with the numbers of `groups` and of `pieces` of the changes."""
-    with vkharness.attach(keep_trace=True) as session, open_rig(None) as rig:
+    with vkharness.attach(keep_trace=True, strict=True) as session, open_rig(None) as rig:
         StepPlayer(rig).play(steps)
     return verdict_of(session.blocks or [], seed, device)
 

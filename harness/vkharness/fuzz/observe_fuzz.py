@@ -20,7 +20,7 @@ from vkharness.trace.observations import Observation
 def run(steps: Sequence[Step], device: str, runs: int) -> dict[str, Any]:
     """Plays steps on this process' driver and observes them: `{"pieces": [...], "problem": ""}`. `runs` as in
     `Budget`."""
-    with vkharness.attach(keep_trace=True) as session, open_rig(None) as rig:
+    with vkharness.attach(keep_trace=True, strict=True) as session, open_rig(None) as rig:
         StepPlayer(rig).play(steps)
     try:
         found = list(observe_trace(session.blocks or [], device, Budget(BYTES, runs)))

@@ -119,7 +119,7 @@ def attack(steps: Sequence[Step], seed: int, device: str) -> dict[str, Any]:
 
     `verdict` is `broken`, `held` with the number of orders, or why no order was run or compared.
     """
-    with vkharness.attach(keep_trace=True) as session, open_rig(None) as rig:
+    with vkharness.attach(keep_trace=True, strict=True) as session, open_rig(None) as rig:
         StepPlayer(rig).play(steps)
     blocks = with_full_barriers(_numbered(session.blocks or []))
     if blocks is None:

@@ -74,7 +74,7 @@ def attempt(steps: Sequence[Step], seed: int, device: str, keep: str | None = No
     `before` and `after` are numbers of commands, missing for a clean stream. `wrong` says what the reduced stream does
     not do. `keep` is a file for the reduced trace.
     """
-    with vkharness.attach(keep_trace=True) as session, open_rig(None) as rig:
+    with vkharness.attach(keep_trace=True, strict=True) as session, open_rig(None) as rig:
         StepPlayer(rig).play(steps)
     blocks = session.blocks or []
     counting = [each for each in Analysis().follow(blocks).findings if each.counts]

@@ -59,7 +59,7 @@ def unexcused(steps: Sequence[Step], differences: Sequence[LayerDifference]) -> 
 
 
 def _play(steps: Sequence[Step]) -> Played:
-    with vkharness.attach(keep_trace=True) as session, open_rig(None) as rig:
+    with vkharness.attach(keep_trace=True, strict=True) as session, open_rig(None) as rig:
         blocks: list[Block] = session.blocks or []
         player = StepPlayer(rig)
         begins: list[int] = []

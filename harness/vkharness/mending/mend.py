@@ -76,12 +76,15 @@ class Mending:
 
 
 def mend(
-    blocks: Iterable[Block], wanted: Sequence[Finding] | None = None, tell: Callable[[str], object] = lambda _: None
+    blocks: Iterable[Block],
+    wanted: Sequence[Finding] | None = None,
+    tell: Callable[[str], object] = lambda _: None,
+    strict: bool = True,
 ) -> Mending:
     """Mends a trace, or only the findings that are `wanted`, which are about the blocks as they are.
 
-    `tell` is told what is being done."""
-    return mend_judged(judge(EditedTrace.of(blocks)), wanted, tell)
+    `tell` is told what is being done. Without `strict`, hazards by the letter of the specification alone stay."""
+    return mend_judged(judge(EditedTrace.of(blocks), strict), wanted, tell)
 
 
 def mend_judged(
@@ -94,7 +97,7 @@ def mend_judged(
     mending = work.mending
     with stopping(mending):
         work.mend()
-    left = {work.judged.pair(each) for each in work.judged.findings}
+    left = {work.judged.pair(each) for each in work.judged.everything if each.counts or each.uncounted}
     mending.trace = work.judged.trace
     with stopping(mending):
         tell("trying what can be left out")
@@ -234,7 +237,7 @@ def _promising(judged: JudgedTrace, group: Sequence[Finding], pairs: set[Pair]) 
     windows = TraceWindows(judged.trace)
     window = windows.of_finding(group[0]) if windows.is_long else None
     if window is not None:
-        small = judge(window)
+        small = judge(window, judged.strict)
         shown = [each for each in small.findings if small.pair(each) in pairs]
         for alternative in alternatives(window, shown) if shown else ():
             after, left = _asked(alternative, small, shown, pairs)
@@ -252,7 +255,7 @@ def _asked(
         changed = alternative.change(trace, left)
         if changed is None:
             break
-        after = judge(changed)
+        after = judge(changed, judged.strict)
         left = [each for each in after.findings if after.pair(each) in pairs or after.pair(each) not in judged.pairs]
         if not left:
             break

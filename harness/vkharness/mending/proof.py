@@ -28,16 +28,18 @@ class JudgedTrace:
     """All findings, as `check` numbers their groups."""
     by_model: bool = True
     """Whether the model was asked: a long trace is too much for it."""
+    strict: bool = True
+    """Whether hazards by the letter of the specification alone count."""
 
     def pair(self, finding: Finding) -> Pair:
         """A finding as the pair of accesses that it is about."""
         return of_origin(self.trace, key_of(finding))
 
 
-def asked(trace: EditedTrace) -> tuple[Analysis, Opinion | None, set[Pair]]:
+def asked(trace: EditedTrace, strict: bool = True) -> tuple[Analysis, Opinion | None, set[Pair]]:
     """Asks syncval, and the model where the trace is not too long: what each says, and the pairs of accesses that
     either has something against."""
-    analysis = Analysis(keep_events=True, keep_at_most=MOST_EVENTS).follow(trace.blocks)
+    analysis = Analysis(keep_events=True, keep_at_most=MOST_EVENTS, strict=strict).follow(trace.blocks)
     opinion = ask_opinion(analysis)
     keys = {key_of(each) for each in analysis.findings}
     if opinion is not None:
@@ -46,16 +48,17 @@ def asked(trace: EditedTrace) -> tuple[Analysis, Opinion | None, set[Pair]]:
     return analysis, opinion, {of_origin(trace, key) for key in keys}
 
 
-def judge(trace: EditedTrace) -> JudgedTrace:
+def judge(trace: EditedTrace, strict: bool = True) -> JudgedTrace:
     """As `asked`, for a mend."""
-    return judged_by(trace, *asked(trace))
+    return judged_by(trace, *asked(trace, strict))
 
 
 def judged_by(trace: EditedTrace, analysis: Analysis, opinion: Opinion | None, pairs: set[Pair]) -> JudgedTrace:
     """Returns the answer of `asked` about a trace, in the form that a mend needs."""
     spend(A_FINDING * len(analysis.findings), "findings")
     counting = [each for each in analysis.findings if each.counts]
-    return JudgedTrace(trace, counting, pairs, analysis.unmodelled, analysis.findings, opinion is not None)
+    by_model, strict = opinion is not None, analysis.is_strict
+    return JudgedTrace(trace, counting, pairs, analysis.unmodelled, analysis.findings, by_model, strict)
 
 
 def is_clean(trace: EditedTrace, but: Iterable[Pair], by_model: bool, everything: bool = False) -> bool:

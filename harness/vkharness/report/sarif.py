@@ -76,7 +76,8 @@ def _help(hazard: str) -> dict[str, str]:
 
 
 def _result(subject: str, finding: Mapping[str, Any], rule: int) -> dict[str, Any]:
-    level = "note" if finding["advice"] else "error" if finding["certainty"] == Certainty.EXACT else "warning"
+    mild = finding["advice"] or finding["uncounted"]
+    level = "note" if mild else "error" if finding["certainty"] == Certainty.EXACT else "warning"
     result: dict[str, Any] = {
         "ruleId": finding["hazard"],
         "ruleIndex": rule,
@@ -97,6 +98,7 @@ def _result(subject: str, finding: Mapping[str, Any], rule: int) -> dict[str, An
                 "call",
                 "prior_call",
                 "certainty",
+                "uncounted",
                 "missing",
                 "nearest",
                 "judges",

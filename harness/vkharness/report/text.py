@@ -29,6 +29,8 @@ NOTHING_SUBMITTED = "nothing was submitted to a queue"
 VERDICT_STYLES = {"clean": "bold green", "hazards": "bold red", "unknown": "bold yellow"}
 
 BOUND = "at most: which bytes are read follows from contents that are unknown"
+UNCOUNTED = "not counted (strict)"
+"""Stands before a hazard that counts with `--strict` alone."""
 ONE_JUDGE = {"syncval": "syncval alone; the model finds nothing", "model": "the model alone; syncval finds nothing"}
 
 
@@ -48,7 +50,8 @@ def group_text(group: Group) -> Text:
 def failure_text(group: Group) -> str:
     """A group as a test fails with it: what the Khronos layer calls it, both call sites, and the rule."""
     found = group.first
-    lines = [f"{group.number}. {found.vuid}{often_text(group)}: {found.message}"]
+    mild = f"{UNCOUNTED}: " if found.uncounted else ""
+    lines = [f"{group.number}. {mild}{found.vuid}{often_text(group)}: {found.message}"]
     for each, site in ((found.place, found.site), (found.prior, found.prior_site)):
         lines.append(f"    {printable(each.command)} at {relative(site or str(None))}")
     return "\n".join(
@@ -79,8 +82,8 @@ def finding_text(finding: Finding, number: str = "", often: str = "") -> Text:
 
     text = Text()
     text.append(number, style="bold")
-    text.append("advice: " if finding.advice else "", style="bold yellow")
-    text.append(finding.hazard, style="bold yellow" if finding.advice else "bold red")
+    text.append(mild := _mild(finding), style="bold yellow")
+    text.append(finding.hazard, style="bold yellow" if mild else "bold red")
     text.append(f" on {resource_text(finding)}")
     text.append(f" ({BOUND})" if finding.certainty is Certainty.BOUND else "", style="yellow")
     text.append(f"{often}\n")
@@ -110,6 +113,8 @@ def finding_text(finding: Finding, number: str = "", often: str = "") -> Text:
         text.append(f"  found by: {ONE_JUDGE[finding.judges[0]]}\n", style="yellow")
     if finding.refuted:
         text.append(f"  refuted on this run: the two touch no byte in common ({finding.refuted})\n", style="green")
+    if finding.uncounted:
+        text.append(f"  {UNCOUNTED}: {finding.uncounted.reason}\n", style="yellow")
     words = explain(finding)
     for what, line in (("missing", words.missing), ("nearest", words.nearest)):
         if line:
@@ -120,6 +125,11 @@ def finding_text(finding: Finding, number: str = "", often: str = "") -> Text:
     text.append(rule_name(rule), style=f"link {address(rule)}")
     text.append("\n")
     return text
+
+
+def _mild(finding: Finding) -> str:
+    """Stands before what is wrong where it counts for no verdict."""
+    return "advice: " if finding.advice else f"{UNCOUNTED}: " if finding.uncounted else ""
 
 
 def summary_text(
@@ -139,6 +149,7 @@ def summary_text(
         unmodelled = {name: count for name, count in unmodelled.items() if not name.startswith(f"{CUT_OFF} ({end}")}
     hazards = [each for each in groups if each.counts]
     advice = [each for each in groups if each.first.advice]
+    uncounted = [each for each in groups if each.first.uncounted]
     refuted = [each for each in groups if each.first.refuted]
     ignored = [each for each in groups if each.ignored]
     if hazards:
@@ -157,6 +168,8 @@ def summary_text(
         text.append(f"\n{INCOMPLETE[end.judged]}", style="yellow")
     if advice:
         text.append(f"\nadvice: {_counted(advice)}", style="yellow")
+    if uncounted:
+        text.append(f"\n{UNCOUNTED}: {_counted(uncounted)}", style="yellow")
     if refuted:
         text.append(f"\nrefuted on this run, and not counted: {_counted(refuted)}", style="green")
     if ignored:

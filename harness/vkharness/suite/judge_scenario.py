@@ -172,7 +172,7 @@ def record(
                 listener.take(block.index, session.id_of)
 
         with (
-            vkharness.attach(keep_trace=True, sink=sink) as session,
+            vkharness.attach(keep_trace=True, strict=True, sink=sink) as session,
             Rig(claim.needs, listener, amend, claim.queues) as rig,
         ):
             if row is not None:

@@ -60,7 +60,7 @@ def run_together(numbers: list[int], device: str) -> dict[str, Any]:
 def _judged_together(several: Sequence[Cell], needs: Sequence[str], device: str) -> list[Row]:
     """Raises `LacksError` where the device has not what all of these need."""
     rows, ends = [_row(cell, device) for cell in several], []
-    with vkharness.attach(keep_trace=True) as session, Rig(needs) as rig:
+    with vkharness.attach(keep_trace=True, strict=True) as session, Rig(needs) as rig:
         begin = len(session.blocks or [])
         for at, cell in enumerate(several):
             try:
