@@ -61,7 +61,9 @@ class SwapchainWriter:
             self._order[call.args["pSwapchain"]] = {}
             self._replaced[call.args["pSwapchain"]] = call.args["pCreateInfo"]["oldSwapchain"]
         elif name == "vkGetSwapchainImagesKHR":
-            self._images[call.args["swapchain"]] = list(call.args["pSwapchainImages"] or ())
+            # A program, and each layer above it, may ask for their number alone.
+            known = self._images.get(call.args["swapchain"], [])
+            self._images[call.args["swapchain"]] = max(known, list(call.args["pSwapchainImages"] or ()), key=len)
         elif name in ACQUIRES:
             chain = _info(call)["swapchain"]
             order = self._order.setdefault(chain, {})
