@@ -164,7 +164,8 @@ class Kills:
             killed = left_in(place.folder, ending.code, command)
             if not (point.blow == "SIGINT" and command.has_rows):  # such a run tells of what it has done
                 faults += faults_of_kill(killed, undisturbed, before, command)
-            code = place.run(place.words(command, again=True), place.folder)
+            words = place.words(command, again=True)
+            code = place.run(words, place.folder, place.variables(command))
             faults += faults_of_next(left_in(place.folder, code, command), undisturbed, killed, command)
         line = {**point._asdict(), "met": point.before(met), "path": met.path if met else "", "code": ending.code}
         return {**line, "left_after": round(ending.seconds, 3), "faults": sorted(set(faults))}
@@ -186,7 +187,7 @@ class Kills:
 
         place = self._place
         words = place.words(command, again=False)
-        ending = run_traced(words, place.folder, place.environment(), place.output, at, LEAVE)
+        ending = run_traced(words, place.folder, place.variables(command), place.output, at, LEAVE)
         return (met[0] if met else None), ending
 
     def _faults_of_words(self, ending: Ending, point: Point, undisturbed: Left, command: KilledCommand) -> list[str]:
@@ -209,7 +210,7 @@ class Kills:
             command, place = COMMANDS[name], self._place
             self._begin(name, earlier=False)
             words = place.words(command, again=False)
-            ending = run_traced(words, place.folder, place.environment(), place.output, lambda *_: False, LEAVE)
+            ending = run_traced(words, place.folder, place.variables(command), place.output, lambda *_: False, LEAVE)
             left = left_in(place.folder, ending.code, command)
             _copy(place.folder, self._kept(name))
             self._undisturbed[name] = left, ending.operations

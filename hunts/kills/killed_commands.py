@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from vkharness.capture.layer import mirror_environment, mirror_layer
 from vkharness.device.drivers import environment, find_driver
+from vkharness.device.manifests import Layer
 from vkharness.findings import UserError
 
 OURS = ("-c", "from vkharness.cli import main; main()")
@@ -53,6 +54,8 @@ class KilledCommand(NamedTuple):
     """Whether the death of a worker is a row of what it leaves."""
     tells: bool = False
     """Whether it tells the verdict of a program that dies or is interrupted, and writes its files, which say so."""
+    writes_stream: bool = False
+    """Whether it is a program below the mirror layer, without a `vkharness` beside it, and leaves its stream."""
     done: int | None = None
     """The exit code of a run that finds everything done, where that is another one."""
 
@@ -70,6 +73,7 @@ COMMANDS: dict[str, KilledCommand] = {
     "run --live": KilledCommand(
         (), (*OURS, "run", "--capture", "--live", "--trace", "out.jsonl", "--json", "out.json", PROGRAM), tells=True
     ),
+    "program": KilledCommand((), (PROGRAM,), grows=True, tells=True, writes_stream=True),
     "fmt": KilledCommand(_OF_TRACE, (*OURS, "fmt", TRACE, "-o", "formatted.txt")),
     "convert": KilledCommand(_OF_TRACE, (*OURS, "convert", TRACE, "out.vkt")),
     "check": KilledCommand(_OF_TRACE, (*OURS, "check", TRACE, "--json", "out.json", "--sarif", "out.sarif")),
@@ -177,8 +181,13 @@ class KillPlace(NamedTuple):
         named = {PROGRAM: str(self.program), DRIVER: self.driver}
         return [sys.executable, *(named.get(word, word) for word in arguments)]
 
+    def variables(self, command: KilledCommand) -> dict[str, str]:
+        """The variables of a command. Raises `UserError` where it needs the mirror layer and there is none."""
+        own = self.environment()
+        return mirror_environment(_built_layer(), self.folder / STREAMS, own) if command.writes_stream else own
+
     def environment(self) -> dict[str, str]:
-        """The variables. Nothing is kept outside the folder, and no width of a terminal is in what is printed."""
+        """The variables of all. Nothing is kept outside the folder, and no terminal's width is in what is printed."""
         own = {"TMPDIR": str(self.folder / TEMPORARY), "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "120"}
         return {**os.environ, **environment(find_driver(self.driver)), **own}
 
@@ -205,10 +214,7 @@ def make_given(place: KillPlace, commands: Iterable[KilledCommand]) -> None:
     for name in wanted.intersection(PROCESSES):
         shutil.copy(_PROCESSES / name, place.given)
     if STREAMS in wanted:
-        layer = mirror_layer()
-        if layer is None:
-            raise UserError("kills: the mirror layer is not built; ci/setup builds it")
-        under = mirror_environment(layer, place.given / STREAMS, place.environment())
+        under = mirror_environment(_built_layer(), place.given / STREAMS, place.environment())
         _require(place, place.python(PROGRAM), (0,), under)
     if TRACE in wanted:
         _require(place, place.python(*OURS, "run", "--trace", TRACE, PROGRAM), (1,))
@@ -219,6 +225,13 @@ def make_given(place: KillPlace, commands: Iterable[KilledCommand]) -> None:
     text = scenario.read_text(encoding="utf-8")
     scenario.with_name("scenario_more.py").write_text(text.replace("def scenario_", "def scenario_more_"))
     _require(place, place.python(*_SUITE, *_KEPT), (0,))
+
+
+def _built_layer() -> Layer:
+    layer = mirror_layer()
+    if layer is None:
+        raise UserError("kills: the mirror layer is not built; ci/setup builds it")
+    return layer
 
 
 def _require(

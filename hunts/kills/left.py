@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hunts.kills.killed_commands import TEMPORARY, KilledCommand
+from hunts.kills.killed_commands import STREAMS, TEMPORARY, KilledCommand
+from hunts.kills.left_streams import lines_of_stream
 from vkharness.temporary import PREFIX
 
 PARTIAL = ".partial"
@@ -48,11 +49,15 @@ def left_in(folder: Path, code: int, command: KilledCommand) -> Left:
         if not path.is_file() or name.startswith((f"{TEMPORARY}/", PREFIX, ".")) or "__pycache__" in name:
             continue
         data = path.read_bytes()
+        if command.writes_stream and name.startswith(f"{STREAMS}/"):
+            continue
         if command.grows and name in _GROWING:
             files[name] = ""
             lines.update(_lines_of(data, folder))
         else:
             files[name] = _normal(data, folder)
+    if command.writes_stream:
+        lines.update(_normal(line.encode(), folder) for line in lines_of_stream(folder / STREAMS))
     places = (folder, folder / TEMPORARY)
     return Left(code, files, lines, sum(1 for place in places for _ in place.glob(f"{PREFIX}*")))
 

@@ -14,9 +14,10 @@ import click
 import pytest
 
 from hunts.kills.kill_campaign import KillFile, KillPlan
-from hunts.kills.killed_commands import COMMANDS, OURS, TEMPORARY
+from hunts.kills.killed_commands import COMMANDS, OURS, STREAMS, TEMPORARY
 from hunts.kills.left import Left, faults_of_kill, faults_of_next, left_in
 from tests.support.drivers_here import FOUND
+from tests.support.written_streams import MirrorStream, buffer_calls
 from vkharness.cli import cli
 from vkharness.findings import UserError
 from vkharness.temporary import PREFIX
@@ -64,6 +65,32 @@ def test_commands_that_are_killed_leave_what_can_be_gone_on_with(tmp_path: Path)
     again = run(*command, "--count", "1", *chosen, folder=tmp_path)
     assert again.stdout == ran.stdout
     assert len((tmp_path / "kills.jsonl").read_text().splitlines()) == 3
+
+
+def stream_left(folder: Path, calls: int, *, killed: bool) -> Left:
+    """What a program left that made a device, buffers and so many pools."""
+    stream = MirrorStream(folder / STREAMS / "process-7", killed=killed)
+    buffer_calls(stream)
+    info = {"sType": 39, "pNext": None, "flags": 0, "queueFamilyIndex": 0}
+    for number in range(calls):
+        stream.call("vkCreateCommandPool", {"device": 2, "pCreateInfo": info, "pCommandPool": 20 + number}, 0)
+    return left_in(folder, 0, COMMANDS["program"])
+
+
+@pytest.mark.driver
+def test_a_stream_that_is_cut_off_says_so_and_begins_as_the_whole_one(tmp_path: Path) -> None:
+    program = COMMANDS["program"]
+    whole, cut, lost = (
+        stream_left(tmp_path / name, calls, killed=killed)
+        for name, calls, killed in (("whole", 3, False), ("cut", 1, True), ("lost", 1, False))
+    )
+    nothing = left_in(tmp_path / "nothing", 0, program)
+    assert len(whole.lines) > len(cut.lines) > 9 and not nothing.lines
+    for each in (nothing, cut, whole):
+        assert list(faults_of_kill(each, whole, {}, program)) == [] == list(faults_of_next(whole, whole, each, program))
+    (fault,) = faults_of_kill(lost, whole, {}, program)
+    assert fault.startswith("a line that no run writes: the whole stream has ")
+    assert list(faults_of_next(cut, whole, cut, program)) == ["the next run has done something else"]
 
 
 READ = {"--ignore", "--observed", "--scenarios", "--since", "--sources"}
