@@ -1,11 +1,12 @@
 """Is the stream of the mirror layer that of Python's mirror? Scenarios and their twins, recorded by both at once.
 
-    python -m bench.mirrored_scenarios [--every N] [--first N] [PATH]...
+    python -m bench.mirrored_scenarios [--device NAME]... [--every N] [--first N] [PATH]...
 
-Each variant is recorded on lavapipe in a process of its own, under both mirrors. A line says where their streams or
-what is found in them differ. Handles and sizes are compared as they are: both number what they see in order. Not
-compared are the declared reads of the host, which no layer can see; the calls that the loader makes for itself; and
-the streams of scenarios with several queues that the device lacks, which are emulated between both mirrors.
+Each variant is recorded in a process of its own, under both mirrors, on the first of the drivers that can. A line says
+where their streams or what is found in them differ. Handles and sizes are compared as they are: both number what they
+see in order. Not compared are the declared reads of the host, which no layer can see; the calls that the loader makes
+for itself; and the streams of scenarios with several queues that the device lacks, which are emulated between both
+mirrors.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,12 +44,20 @@ OF_LOADER = frozenset(
     {"vkEnumerateDeviceExtensionProperties", "vkEnumeratePhysicalDevices", "vkEnumeratePhysicalDeviceGroups"}
 )
 """Calls that the loader and other layers make, too."""
-EMULATED = "emulated queues"
+BEFORE_LAYERS = frozenset(
+    {"vkEnumerateInstanceExtensionProperties", "vkEnumerateInstanceLayerProperties", "vkEnumerateInstanceVersion"}
+)
+"""Calls that come to no layer: there is no instance."""
+DEVICES = ("lavapipe", "swiftshader", "lavapipe-25")
+EMULATED, UNRECORDED = "emulated queues", "cannot be recorded here"
+NEEDED = ("vulkan", "vkharness.record.session", "vkharness.record.decode", "vkharness.late_analysis")
 TRACE, WHY, STREAM = "trace.jsonl", "why.txt", "stream"
 
 
 def main_of_child(module: str, folder: str, *names: str) -> None:
     """Records each variant of some scenarios of a file, in a process of its own."""
+    for each in NEEDED:  # by each of these processes, which then need not read it
+        import_module(each)
     found = load_module(Path(module))
     for name in names:
         claim = getattr(found, name)
@@ -117,7 +127,7 @@ def differences(python: Heard, layer: Heard) -> Iterator[str]:
 
 
 def _own(blocks: list[Block]) -> Iterator[Block]:
-    return (each for each in blocks if not (isinstance(each, Call) and each.name in OF_LOADER))
+    return (each for each in blocks if not (isinstance(each, Call) and each.name in OF_LOADER | BEFORE_LAYERS))
 
 
 def _normal(block: Block) -> tuple[Any, ...]:
@@ -145,40 +155,56 @@ def compared(place: Path) -> tuple[str, list[str]]:
     """How both streams of a variant lie to each other, and what differs."""
     why = place / WHY
     if why.exists():
-        return (EMULATED if why.read_text() == EMULATED else "cannot be recorded here"), []
+        return (EMULATED if why.read_text() == EMULATED else UNRECORDED), []
     if not (place / TRACE).exists():
         return "died", []
     found = list(differences(heard_by_python(place), heard_by_layer(place)))
     return "different" if found else "same", found
 
 
-def record_file(module: Path, names: list[str], folder: Path) -> list[Path]:
-    """Records scenarios of one file; the folder of each variant."""
+def record_file(module: Path, names: Sequence[str], folder: Path, device: str = "lavapipe") -> list[Path]:
+    """Records scenarios of one file on a driver; the folder of each variant."""
     layer = mirror_layer()
     if layer is None:
         raise UserError("the mirror layer is not built here: run harness/vkharness/native/build.py")
-    variables = mirror_environment(layer, folder, environment(find_driver("lavapipe"), os.environ))
+    variables = mirror_environment(layer, folder, environment(find_driver(device), os.environ))
     words = [sys.executable, "-m", "bench.mirrored_scenarios", "--child", str(module), str(folder), *names]
     subprocess.run(words, env=variables | {"PYTHONPATH": str(ROOT)}, check=True)
     return sorted(each for name in names for each in (folder / name).iterdir())
 
 
+def compare_file(module: Path, names: Sequence[str], devices: Sequence[str]) -> Iterator[tuple[str, str, list[str]]]:
+    """Each variant of scenarios of one file: its name, how both streams lie to each other, and what differs. What one
+    driver cannot record is recorded on the next."""
+    for device, further in zip(devices, [*devices[1:], None], strict=True):
+        left = []
+        with tempfile.TemporaryDirectory() as place:
+            for variant in record_file(module, names, Path(place), device):
+                came, found = compared(variant)
+                if came == UNRECORDED and further is not None:
+                    left.append(variant.parent.name)
+                else:
+                    yield f"{module.parent.name}/{variant.parent.name} {variant.name}", came, found
+        names = list(dict.fromkeys(left))
+        if not names:
+            return
+
+
 @click.command(help=(__doc__ or "").splitlines()[0])
+@click.option("--device", "devices", multiple=True, default=DEVICES, show_default=True, help="A driver (repeatable).")
 @click.option("--every", default=1, show_default=True, help="Only each so manieth scenario.")
 @click.option("--first", default=0, show_default=True, help="The first of them.")
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-def main(every: int, first: int, paths: tuple[Path, ...]) -> None:
+def main(devices: tuple[str, ...], every: int, first: int, paths: tuple[Path, ...]) -> None:
     """Prints what differs, then the counts."""
     counts: Counter[str] = Counter()
     chosen = list(scenarios(list(paths) or [ROOT / "scenarios"]))[first::every]
     try:
         for module, named in groupby(chosen, lambda each: each[0]):
-            with tempfile.TemporaryDirectory() as place:
-                for variant in record_file(module, [name for _, name in named], Path(place)):
-                    came, found = compared(variant)
-                    counts[came] += 1
-                    for each in found:
-                        click.echo(f"{module.parent.name}/{variant.parent.name} {variant.name}: {each}")
+            for name, came, found in compare_file(module, [name for _, name in named], devices):
+                counts[came] += 1
+                for each in found:
+                    click.echo(f"{name}: {each}")
     finally:  # also of a run that is interrupted
         click.echo(", ".join(f"{number} {what}" for what, number in counts.most_common()))
 

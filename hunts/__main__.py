@@ -126,23 +126,31 @@ def excuses(first: int, count: int, device: str, layer: str) -> None:
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="The first round's.")
 @click.option("--threads", type=click.IntRange(1), default=16, show_default=True)
 @click.option("--jobs", type=click.IntRange(1), default=2, show_default=True, help="Streams that each thread plays.")
+@click.option(
+    "--layered", is_flag=True, help="Below the mirror layer, too, on one queue: do both mirrors hear the same?"
+)
 @DEVICE
 @click.pass_context
-def threads(ctx: click.Context, minutes: float, count: int, seed: int, threads: int, jobs: int, device: str) -> None:
+def threads(
+    ctx: click.Context, minutes: float, count: int, seed: int, threads: int, jobs: int, layered: bool, device: str
+) -> None:
     """Record, submit and destroy in several threads at once under the mirror, then the same in one thread.
 
     A round plays random streams in each thread, on three queues of one device. Both runs must make the same calls and
     have the same findings, and `check` must judge the kept trace as the program was judged. An interpreter without the
     global lock, and PYTHONDEVMODE=1, show more.
     """
-    from hunts import thread_hunt
+    from hunts import layered_threads, thread_hunt
     from vkharness.report.console import progress_bars
 
     echo(f"{thread_hunt.interpreter()}; {threads} threads, {jobs} streams each, from seed {seed} on")
     count = count or (0 if minutes else 10)
     with progress_bars() as progress:
         bar = progress.add_task("rounds", total=count or None)
-        tally = thread_hunt.run(device, seed, threads, jobs, (count, minutes), lambda: progress.advance(bar))
+        if layered:
+            tally = layered_threads.run(device, seed, threads, jobs, count, lambda: progress.advance(bar))
+        else:
+            tally = thread_hunt.run(device, seed, threads, jobs, (count, minutes), lambda: progress.advance(bar))
     echo(str(tally))
     ctx.exit(HAZARDS if tally.bad else CLEAN)
 

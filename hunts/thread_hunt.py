@@ -43,7 +43,7 @@ WARNINGS = ("Warning: ", "Exception ignored")
 """Lines of Python's development mode about things that were not closed, and about errors that nobody can catch."""
 MOST_TOLD = 8
 """Differences of a round that are told."""
-_OBJECT = re.compile(r"\b(Vk\w+) (\d+)\b")
+OBJECT = re.compile(r"\b(Vk\w+) (\d+)\b")
 """An object in a text."""
 STUCK = 100
 """Seconds after which a round prints where each of its threads is."""
@@ -157,7 +157,7 @@ class ThreadRun(NamedTuple):
         """Counts unmodelled things. Objects are named by the call that made them: their numbers depend on the run."""
         found, made = Counter[str](), self.origins.objects
         for text, times in self.session.unmodelled.items():
-            named = _OBJECT.sub(lambda each: f"{each[1]} of {made.get(int(each[2]), each[2])}", text)
+            named = OBJECT.sub(lambda each: f"{each[1]} of {made.get(int(each[2]), each[2])}", text)
             found[named] += times
         return found
 
@@ -175,13 +175,14 @@ class ThreadStage(NamedTuple):
 Runner = Callable[[ThreadStage], None]
 
 
-def record(seed: int, threads: int, jobs: int, run: Runner) -> ThreadRun:
-    """Runs the programs of a seed on this process' driver, under the mirror."""
+def record(seed: int, threads: int, jobs: int, run: Runner, others: Sequence[str] = QUEUES) -> ThreadRun:
+    """Runs the programs of a seed on this process' driver, under the mirror. `others` are kinds of queues beside the
+    first one."""
     origins = Origins()
     with (
-        logical_queues(queue_masks(QUEUES)),
-        vkharness.attach(keep_trace=True, sink=origins.note) as session,
-        Rig(queues=QUEUES) as rig,
+        logical_queues(queue_masks(others)),
+        vkharness.attach(keep_trace=True, strict=True, sink=origins.note) as session,
+        Rig(queues=others) as rig,
     ):
         shared = SharedParts(rig)
         queues = [rig.queues[number % len(rig.queues)] for number in range(threads)]
@@ -340,10 +341,13 @@ def run(
     return tally
 
 
-def ask(worker: Worker, seed: int, threads: int, jobs: int) -> dict[str, Any]:
-    """`judge` in the worker. A process that died, a round that raises and a warning that is printed are problems."""
+def ask(
+    worker: Worker, seed: int, threads: int, jobs: int, target: str = "hunts.thread_hunt:judge", **more: str
+) -> dict[str, Any]:
+    """`judge`, or another target, in the worker. A process that died, a round that raises and a warning that is
+    printed are problems."""
     try:
-        answer = worker.call("hunts.thread_hunt:judge", {"seed": seed, "threads": threads, "jobs": jobs})
+        answer = worker.call(target, {"seed": seed, "threads": threads, "jobs": jobs, **more})
     except JobError as error:
         answer = {"problems": [str(error)]}
     if isinstance(answer, Died):

@@ -1,0 +1,104 @@
+"""Threads at once below both mirrors: does the mirror layer hear what Python's mirror hears, and judge it alike?
+
+A round runs the programs of `thread_hunt` on one queue, in a process that records by itself (`VKHARNESS_OUT`). Its
+stream is judged when the process has ended, and held against what Python's mirror kept of the same run. Between calls
+that two threads make at once either mirror may see either first, so that calls are compared as each thread made them.
+Reads of the host that a program declares are told to Python's mirror alone, and left out.
+Logical queues would lie between both mirrors: there is one queue.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from hunts.thread_hunt import MOST_TOLD, OBJECT, ThreadTally, ask, at_once, record
+from vkharness.capture.layer import mirror_environment, mirror_layer
+from vkharness.check import Analysis
+from vkharness.device.drivers import environment, find_driver
+from vkharness.device.process import Worker
+from vkharness.findings import Finding, UserError
+from vkharness.fuzz.process_memory import resident_bytes
+from vkharness.live.line_tables import LineTables
+from vkharness.live.native_sites import NativeSites
+from vkharness.live.process_judge import judge_folder
+from vkharness.live.records import streams_in
+from vkharness.temporary import temporary_folder
+from vkharness.trace.calls import Block, Call, HostRead
+from vkharness.trace.codec import load, save
+
+OF_LOADER = "vkEnumerate"
+"""How the names of calls begin that the loader makes, too."""
+STREAMS, TRACE = "streams", "trace.jsonl"
+
+
+def judge(seed: int, threads: int, jobs: int, trace: str) -> dict[str, Any]:
+    """Runs the programs of a seed at once on this process' driver, and keeps what Python's mirror heard."""
+    together = record(seed, threads, jobs, at_once, ())
+    save(Path(trace), together.session.blocks or [])
+    problems = together.session.internal_errors + together.origins.problems
+    calls, findings = len(together.origins.of_blocks), len(together.session.findings)
+    return {"calls": calls, "findings": findings, "problems": problems, "memory": resident_bytes()}
+
+
+def run(device: str, seed: int, threads: int, jobs: int, count: int, told: Callable[[], object]) -> ThreadTally:
+    """Judges so many seeds from `seed` on, each in a process of its own. `told` is called after each round."""
+    layer = mirror_layer()
+    if layer is None:
+        raise UserError("threads --layered: the mirror layer is not built; ci/setup builds it")
+    tally = ThreadTally()
+    driver = find_driver(device)
+    for number in range(seed, seed + count):
+        with temporary_folder() as folder:
+            variables = mirror_environment(layer, folder / STREAMS, {**os.environ, **environment(driver)})
+            own = {name: value for name, value in variables.items() if os.environ.get(name) != value}
+            with Worker(driver, packages=("hunts",), variables=own) as worker:
+                answer = ask(worker, number, threads, jobs, "hunts.layered_threads:judge", trace=str(folder / TRACE))
+            if not answer["problems"]:
+                answer["problems"] = [*differences(folder)]
+        tally.add(number, answer)
+        told()
+    return tally
+
+
+def differences(folder: Path) -> Iterator[str]:
+    """What the two mirrors heard otherwise, in words."""
+    blocks: list[Block] = []
+    (stream,) = streams_in(folder / STREAMS)
+    session = judge_folder(stream, Analysis(), NativeSites(LineTables()), blocks.append)
+    yield from session.internal_errors
+    kept = [block for block in load(folder / TRACE) if not isinstance(block, HostRead)]
+    python = Analysis().follow(kept)
+    if python.verdict != session.verdict:
+        yield f"{python.verdict} by Python's mirror, {session.verdict} by the layer"
+    for what, ours, theirs in (
+        ("thread", _by_thread(kept), _by_thread(blocks)),
+        ("not modelled", _kinds(python.unmodelled), _kinds(session.unmodelled)),
+        ("finding", _subjects(python.findings), _subjects(session.findings)),
+    ):
+        yield from (f"{what} of Python's mirror alone: {each}" for each in [*(ours - theirs)][:MOST_TOLD])
+        yield from (f"{what} of the layer alone: {each}" for each in [*(theirs - ours)][:MOST_TOLD])
+
+
+def _by_thread(blocks: Iterable[Block]) -> Counter[Hashable]:
+    """How often each thread made each call, for each thread."""
+    found: dict[int, Counter[str]] = {}
+    for each in blocks:
+        if isinstance(each, Call) and not each.name.startswith(OF_LOADER):
+            found.setdefault(each.thread, Counter())[each.name] += 1
+    return Counter(tuple(sorted(each.items())) for each in found.values())
+
+
+def _kinds(unmodelled: Mapping[str, int]) -> Counter[Hashable]:
+    """What is not modelled, without the numbers of objects: these depend on which thread made its own first."""
+    found = Counter[Hashable]()
+    for text, times in unmodelled.items():
+        found[OBJECT.sub(r"\1", text)] += times
+    return found
+
+
+def _subjects(findings: Iterable[Finding]) -> Counter[Hashable]:
+    return Counter({each.key for each in findings})
