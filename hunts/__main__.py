@@ -140,6 +140,8 @@ def threads(
     have the same findings, and `check` must judge the kept trace as the program was judged. An interpreter without the
     global lock, and PYTHONDEVMODE=1, show more.
     """
+    if layered and minutes:
+        raise click.UsageError("--layered goes by --count, and not by --minutes")
     from hunts import layered_threads, thread_hunt
     from vkharness.report.console import progress_bars
 

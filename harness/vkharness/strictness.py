@@ -9,7 +9,7 @@ are gone, or too many lie between, the finding counts.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from vkharness.commands.object_state import CommandBuffer, ObjectState
 from vkharness.findings import Finding, Hazard, Place
@@ -27,6 +27,7 @@ from vkharness.trace.effects import (
     SubpassBegin,
     SubpassDependency,
 )
+from vkharness.trace.recorded_commands import RecordedCommands
 from vkharness.uncounted import Uncounted
 
 BEGINS, ENDS = "vkCmdBeginRender", "vkCmdEndRender"
@@ -35,6 +36,7 @@ BEGINS_PASS, NEXT = "vkCmdBeginRenderPass", "vkCmdNextSubpass"
 """The same of those that begin an instance of a render pass and go to its next subpass."""
 MOST_COMMANDS = 1 << 12
 """Commands that are looked at for one access."""
+NOTHING_RECORDED = RecordedCommands()
 ON_ONE_QUEUE = (Hazard.READ_AFTER_WRITE, Hazard.WRITE_AFTER_READ, Hazard.WRITE_AFTER_WRITE)
 KINDS = {
     **dict.fromkeys((f"SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_{each}" for each in ("READ", "WRITE")), "colour"),
@@ -77,7 +79,7 @@ def _are_two_instances(prior: Place, place: Place, objects: ObjectState) -> bool
     commands = _commands(prior, objects)
     begin = _place_of(commands, first)
     # A command that begins or ends an instance and does nothing by that is not among them.
-    names = [each.name for each in commands[begin : min(_place_of(commands, last + 1), begin + MOST_COMMANDS)]]
+    names = [name for name, _ in commands.lines[begin : min(_place_of(commands, last + 1), begin + MOST_COMMANDS)]]
     return any(each.startswith(BEGINS) for each in names[1:]) or any(each.startswith(ENDS) for each in names[:-1])
 
 
@@ -119,11 +121,11 @@ def _dependencies(
         return
     commands = _commands(place, objects)
     at = _place_of(commands, place.call)
-    if place.executed_by or at == len(commands) or commands[at].call != place.call:
+    if place.executed_by or at == len(commands) or commands.calls[at] != place.call:
         return
     subpass = 0
     for position in range(at, max(-1, at - MOST_COMMANDS), -1):
-        name = commands[position].name
+        name, _ = commands.lines[position]
         subpass += position < at and name.startswith(NEXT)
         if name.startswith(BEGINS_PASS):
             users = frozenset(_users(commands[at], access, resource, subpass))
@@ -150,11 +152,11 @@ def _users(command: Command, access: str, resource: int, subpass: int) -> Iterat
             )
 
 
-def _commands(place: Place, objects: ObjectState) -> Sequence[Command]:
+def _commands(place: Place, objects: ObjectState) -> RecordedCommands:
     buffer = objects.get(CommandBuffer, place.command_buffer or 0)
-    return () if buffer is None else buffer.commands
+    return NOTHING_RECORDED if buffer is None else buffer.commands
 
 
-def _place_of(commands: Sequence[Command], call: int) -> int:
+def _place_of(commands: RecordedCommands, call: int) -> int:
     """How many commands were recorded before a call."""
-    return bisect_left(commands, call, key=lambda each: each.call)
+    return bisect_left(commands.calls, call)

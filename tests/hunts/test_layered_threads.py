@@ -36,7 +36,7 @@ def test_a_call_that_one_mirror_loses_is_told(tmp_path: Path) -> None:
     save(tmp_path / TRACE, [replace(each, index=at) for at, each in enumerate(heard[:-5], 1)])
     told = list(differences(tmp_path))
     assert [each.partition(":")[0] for each in told] == [
-        "clean by Python's mirror, hazards by the layer",
+        "verdict",
         "thread of Python's mirror alone",
         "thread of the layer alone",
         "finding of the layer alone",
