@@ -41,6 +41,13 @@ class Pair(NamedTuple):
 
 NEAR, FAR, HALF = "no control barrier", "different work groups", "one of them alone"
 BUFFERS, SCOPE, PRIVATE = "does not order buffers", "not each in the other's scope", "private"
+COHERENT = "layout(std430, set = 0, binding = 0) {} buffer Third {{ uint c[]; }};\n"
+AGAIN = COHERENT.format("devicecoherent").replace("c[]", "d[]").replace("Third", "Fourth")
+AVAILABLE = "not made available"
+MAKE, SEEN = " | gl_SemanticsMakeAvailable", " | gl_SemanticsMakeVisible"
+STORED_SO = "atomicStore(b[9], 1u, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease@);"
+LOADED_SO = f"atomicLoad(b[9], gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquire{SEEN}) == 1u"
+STORED, LOADED = STORED_SO.replace("@", ""), LOADED_SO.replace(SEEN, "")
 PAIRS = {
     "neighbour": Pair("s[l] = g; @ b[g] = s[l ^ 1u];", "barrier();", "", NEAR),
     "neighbour_after_a_fence": Pair("s[l] = g; memoryBarrierShared(); @ b[g] = s[l ^ 1u];", "barrier();", "", NEAR),
@@ -183,4 +190,42 @@ PAIRS = {
         FAR,
         SCOPES,
     ),
+    "coherent_of_the_device": Pair(
+        "if (g == 0u) { c[0] = 7u; atomicStore(b[9], 1u, @, gl_StorageSemanticsBuffer, gl_SemanticsRelease); }"
+        f" if (g == 64u && {LOADED}) b[0] = c[0];",
+        "gl_ScopeDevice",
+        "gl_ScopeWorkgroup",
+        FAR,
+        MODEL + COHERENT.format("devicecoherent"),
+    ),
+    "coherent_of_the_group": Pair(
+        f"if (g == 0u) {{ c[0] = 7u; {STORED} }} if (g == @ && {LOADED}) b[0] = c[0];",
+        "1u",
+        "64u",
+        AVAILABLE,
+        MODEL + COHERENT.format("workgroupcoherent"),
+    ),
+    "made_available": Pair(
+        f"if (g == 0u) {{ c[0] = 7u; {STORED_SO} }} if (g == 64u && {LOADED_SO}) b[0] = c[0];",
+        " | gl_SemanticsMakeAvailable",
+        "",
+        AVAILABLE,
+        MODEL + COHERENT.format("nonprivate"),
+    ),
+    "made_visible": Pair(
+        f"if (g == 0u) {{ c[0] = 7u; {STORED_SO.replace('@', MAKE)} }}"
+        f" if (g == 64u && {LOADED_SO.replace(SEEN, '@')}) b[0] = c[0];",
+        SEEN,
+        "",
+        "not visible to it",
+        MODEL + COHERENT.format("nonprivate"),
+    ),
+    "one_descriptor": Pair(
+        f"if (g == 0u) {{ c[0] = 7u; {STORED} }} if (g == 64u && {LOADED}) b[0] = @[0];",
+        "c",
+        "d",
+        "different descriptors",
+        MODEL + COHERENT.format("devicecoherent") + AGAIN,
+    ),
+    "shared_memory_of_the_model": Pair("s[l] = g; @ b[g] = s[l ^ 1u];", "barrier();", "", NEAR, MODEL),
 }

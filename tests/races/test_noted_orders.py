@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from tests.races.shader_pairs import FENCED, HEAD, MODEL, SCOPES
-from tests.races.test_shader_pairs import GLSLANG, judged
+from tests.races.test_shader_pairs import judged
+from tests.support.compiled_glsl import GLSLANG, compile_all
 from vkharness.races import dispatch_races
-from vkharness.races.knowledge import Invocation, ScopeReach, Semantics, Storage
+from vkharness.races.knowledge import Invocation, Layout, ScopeReach, Semantics, Storage
 from vkharness.races.shared_words import Atomic, Instruction, SharedWords, Word
 from vkharness.shader.execution.outside import NotInterpreted
 
@@ -82,9 +82,7 @@ CASES = {
 
 
 def compiled(folder: Path, source: str) -> Path:
-    (folder / "shader.comp").write_text(source)
-    command = [str(GLSLANG), "--quiet", "-g", "--target-env", "vulkan1.2", "shader.comp", "-o", "shader.spv"]
-    subprocess.run(command, cwd=folder, check=True)
+    compile_all(folder, {"shader": source})
     return folder / "shader.spv"
 
 
@@ -130,9 +128,9 @@ def test_relaxed_atomics_pass_nothing_on_and_cost_no_more_each_time() -> None:
 
     relaxed = Instruction(1, Storage.BUFFER, 1, writes=True, atomic=Atomic(ScopeReach.ALL, Semantics(0)))
     for number in range(256):
-        one = Invocation(number, number // 64, spend)
+        one = Invocation(number, Layout(64), spend)
         one.access(Storage.BUFFER)
-        assert not [*words.access(Word(0, 0), (0, 4), relaxed, one, 0, 64)]
+        assert not [*words.access(Word(0, 0), (0, 4), relaxed, one, 0)]
     assert spent[0] == 256
 
 
@@ -141,4 +139,4 @@ def test_each_word_counts_as_an_instruction() -> None:
         raise NotInterpreted(f"{amount}")
 
     with pytest.raises(NotInterpreted):
-        Invocation(0, 0, refuse).access(Storage.BUFFER)
+        Invocation(0, Layout(1), refuse).access(Storage.BUFFER)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.races.shader_pairs import PAIRS
+from tests.support.compiled_glsl import GLSLANG, compile_all
 from tests.support.streams import Stream
 from vkharness.races.dispatch_races import RacesFound, find_races
 from vkharness.races.knowledge import Storage
-from vkharness.shader.own_shader import compiler
 
-GLSLANG = compiler()
 pytestmark = pytest.mark.skipif(GLSLANG is None, reason="there is no glslangValidator here")
 
 
@@ -21,14 +19,8 @@ pytestmark = pytest.mark.skipif(GLSLANG is None, reason="there is no glslangVali
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with all shaders, compiled with their lines."""
     folder = tmp_path_factory.mktemp("races")
-    sources = []
-    for name, pair in PAIRS.items():
-        for is_right in (True, False):
-            sources.append(folder / f"{name}_{is_right}.comp")
-            sources[-1].write_text(pair.source(is_right))
-    for each in sources:
-        command = [str(GLSLANG), "--quiet", "-g", "--target-env", "vulkan1.2", each.name, "-o", f"{each.stem}.spv"]
-        subprocess.run(command, cwd=folder, check=True)
+    both = (True, False)
+    compile_all(folder, {f"{name}_{each}": pair.source(each) for name, pair in PAIRS.items() for each in both})
     return folder
 
 

@@ -14,7 +14,7 @@ from vkharness.computed.executed_shaders import BoundShaderResources, differing_
 from vkharness.computed.expected_bytes import follow_dispatches
 from vkharness.computed.followed_transfers import KnownContents
 from vkharness.findings import UserError
-from vkharness.races.knowledge import Semantics, Storage
+from vkharness.races.knowledge import Lack, Semantics, Storage
 from vkharness.races.noted_dispatch import BarrierSite, Inserted, NotedDispatch, run_noted
 from vkharness.races.shared_words import WORD, Instruction, InvocationAccess, RacingPair, Word
 from vkharness.replay.observation.shader_bindings import Bound
@@ -40,6 +40,14 @@ UNORDERED_CLASS = "the control barrier between them does not order {}"
 NOT_MUTUAL = "both are atomics, but not each in the other's scope"
 HALF_ATOMIC = "one of them alone is an atomic"
 PRIVATE = "one of them is private: the Vulkan memory model orders NonPrivate accesses alone"
+LACKING = {
+    Lack.AVAILABILITY: "the write happens before the other access, and is not made available to it",
+    Lack.VISIBILITY: "the write happens before the read, and is made available, but not visible to it",
+    Lack.REFERENCE: "they go through different descriptors: what a shader orders holds for one",
+}
+"""Of accesses that one happens before the other."""
+MENDED = Semantics.ACQUIRE_RELEASE | Semantics.MAKE_AVAILABLE | Semantics.MAKE_VISIBLE
+"""Semantics of the barrier that mends."""
 BARRIERS = {
     Storage.SHARED: "barrier()",
     Storage.BUFFER: "memoryBarrierBuffer(); barrier()",
@@ -47,7 +55,8 @@ BARRIERS = {
 }
 """In GLSL."""
 BARRIER_OF_MODEL = (
-    "controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemantics{}, gl_SemanticsAcquireRelease)"
+    "controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemantics{},"
+    " gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible)"
 )
 """In GLSL of the Vulkan memory model, for one class."""
 SEMANTICS_OF_MODEL = {Storage.SHARED: "Shared", Storage.BUFFER: "Buffer", Storage.IMAGE: "Image"}
@@ -203,10 +212,10 @@ class _Judged:
     def _mend(self, race: InvocationRace) -> str:
         """The first barrier that leaves the dispatch without a race: before one of the two accesses, else at the begin
         of a block."""
-        whys = (NO_BARRIER, HALF_ATOMIC, UNORDERED_CLASS.format(CLASSES[race.storage]))
+        whys = (NO_BARRIER, HALF_ATOMIC, UNORDERED_CLASS.format(CLASSES[race.storage]), *LACKING.values())
         if race.why not in whys or race.first.group != race.second.group:
             return ""
-        semantics = Semantics.ACQUIRE_RELEASE | race.storage.value
+        semantics = MENDED | race.storage.value
         pair = frozenset((race.first.instruction, race.second.instruction))
         sites = [each for each in self._sites if each.access in pair] + [
             each for each in self._sites if not each.access
@@ -259,7 +268,7 @@ class _Told:
         variable = self._variable(pair.first.instruction) or self._variable(pair.second.instruction)
         return InvocationRace(
             self._call.index, self._call.name, self._call.site, storage, variable, self._access(pair.first),
-            self._access(pair.second), self._why(pair.first, pair.second), places, self._place(storage, pair.place),
+            self._access(pair.second), self._why(pair), places, self._place(storage, pair.place),
         )  # fmt: skip
 
     def _variable(self, instruction: Instruction) -> str:
@@ -281,8 +290,11 @@ class _Told:
         at, of_group = place_of(local, self._dispatch.size), self._dispatch.group_at(group)
         return RaceAccess(kind, instruction.line, instruction.number, at, of_group)
 
-    def _why(self, first: InvocationAccess, second: InvocationAccess) -> str:
+    def _why(self, pair: RacingPair) -> str:
+        first, second = pair.first, pair.second
         one, other = first.instruction, second.instruction
+        if pair.lacks in LACKING:
+            return LACKING[pair.lacks]
         if not (one.non_private and other.non_private):
             return PRIVATE
         if one.atomic is not None and other.atomic is not None:

@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from vkharness.races.knowledge import Invocation, ScopeReach, Semantics, Storage, meet
+from vkharness.races.knowledge import Invocation, Layout, ScopeReach, Semantics, Storage, meet
 from vkharness.races.shader_names import Line, ShaderNames
 from vkharness.races.shared_words import WORD, Atomic, Instruction, RacingPair, SharedWords, Word
 from vkharness.shader.execution.access_chains import Registers
 from vkharness.shader.execution.executed_module import refusing_malformed
 from vkharness.shader.execution.function_code import Running, RunningState
 from vkharness.shader.execution.function_reader import FunctionReader
-from vkharness.shader.execution.image_reader import SAMPLE, TexelCell, signed_coordinates
+from vkharness.shader.execution.image_reader import LOD, SAMPLE, TexelCell, signed_coordinates
 from vkharness.shader.execution.outside import AddressMemory, Allowance, ShaderImage, ShaderResources
 from vkharness.shader.execution.stored_values import Reader, StoredValues, Writer
 from vkharness.shader.execution.value_reader import Operands
@@ -30,7 +30,18 @@ NOTED: dict[int, Storage] = {
     StorageClass.Image: Storage.IMAGE,
 }
 SCALARS = (Op.TypeInt, Op.TypeFloat, Op.TypeBool, Op.TypePointer)
-NON_PRIVATE_POINTER, NON_PRIVATE_TEXEL = 0x20, 0x400
+ALIGNED, POINTER_AVAILABLE, POINTER_VISIBLE, NON_PRIVATE_POINTER = 0x2, 0x8, 0x10, 0x20
+TEXEL_AVAILABLE, TEXEL_VISIBLE, NON_PRIVATE_TEXEL = 0x100, 0x200, 0x400
+BEFORE_SCOPES = (LOD, SAMPLE)
+"""Image operands with an id that stand before the scopes, of those that are interpreted."""
+
+
+class AccessOperands(NamedTuple):
+    """What memory or image operands say of an access."""
+
+    non_private: bool = True
+    available: ScopeReach = ScopeReach.ALL
+    visible: ScopeReach = ScopeReach.ALL
 
 
 class Notes:
@@ -39,13 +50,12 @@ class Notes:
     def __init__(self) -> None:
         self.on_read: Instruction | None = None
         self.on_write: Instruction | None = None
-        self.invocation = Invocation(0)
+        self.invocation = Invocation(0, Layout(1))
         self.interval = 0
         self.everywhere = SharedWords()
         """Memory that all work groups reach."""
         self.shared = SharedWords()
         """Shared memory of the work group that runs."""
-        self.group_size = 1
         self.barrier = Semantics(0), ScopeReach.GROUP
         """Semantics and memory scope of the last control barrier."""
         self.sampled: dict[int, None] = {}
@@ -94,7 +104,7 @@ class Notes:
 
     def _access(self, places: SharedWords, place: Word, span: tuple[int, int], instruction: Instruction) -> None:
         self.invocation.access(instruction.storage)
-        for pair in places.access(place, span, instruction, self.invocation, self.interval, self.group_size):
+        for pair in places.access(place, span, instruction, self.invocation, self.interval):
             key = frozenset((pair.first.instruction, pair.second.instruction))
             self.found.setdefault(key, (pair, set()))[1].add(place)
 
@@ -203,15 +213,44 @@ class _NotedReader(FunctionReader):
 
         self._end_part(barrier)
 
-    def _said(self, pointer: int, writes: bool, mask: int = 0, atomic: Atomic | None = None) -> Instruction | None:
+    def _said(
+        self, pointer: int, writes: bool, operands: Operands = (), atomic: Atomic | None = None
+    ) -> Instruction | None:
         """What an instruction is that accesses what a pointer leads to; None for memory of one invocation."""
         storage = NOTED.get(self._of(pointer).storage_class)
         if storage is None:
             return None
+        if atomic is None:
+            said = self._operands_say(operands, POINTER_AVAILABLE, POINTER_VISIBLE, NON_PRIVATE_POINTER, (ALIGNED,))
+        else:
+            said = AccessOperands(True, atomic.reach, atomic.reach)
+        return self._made(storage, pointer, writes, said, atomic)
+
+    def _made(
+        self, storage: Storage, through: int, writes: bool, said: AccessOperands, atomic: Atomic | None = None
+    ) -> Instruction:
         self._count += 1
-        private = self._names.vulkan_model and atomic is None and not mask & NON_PRIVATE_POINTER
-        base = self._bases.get(pointer, pointer)
-        return Instruction(self._count, storage, base, self._line, not writes, writes, atomic, not private)
+        base, reference = self._bases.get(through, through), 0
+        available, visible = (_farthest(each, storage) for each in (said.available, said.visible))
+        if not self._names.vulkan_model:
+            available = visible = ScopeReach.ALL
+        elif base in self.storage and storage is not Storage.SHARED:
+            reference = base
+        return Instruction(
+            self._count, storage, base, self._line, not writes, writes, atomic, said.non_private, available, visible,
+            reference,
+        )  # fmt: skip
+
+    def _operands_say(
+        self, operands: Operands, available: int, visible: int, non_private: int, before: tuple[int, ...]
+    ) -> AccessOperands:
+        """What operands say whose mask has these bits; `before` are bits with an operand before the scopes."""
+        if not self._names.vulkan_model:
+            return AccessOperands()
+        mask = operands[0] if operands else 0
+        rest = iter(operands[1 + sum(bool(mask & each) for each in before) :])
+        reaches = [self._reach(next(rest, 0)) if mask & each else ScopeReach.SELF for each in (available, visible)]
+        return AccessOperands(bool(mask & non_private), *reaches)
 
     def _set(self, on_read: Instruction | None, on_write: Instruction | None = None) -> None:
         notes = self._stored.notes
@@ -228,26 +267,26 @@ class _NotedReader(FunctionReader):
     def _load(self, op: int, operands: Operands) -> None:
         self._bases[operands[1]] = self._bases.get(operands[2], operands[2])
         atomic = self._atomic_of(operands[3], operands[4]) if op == Op.AtomicLoad else None
-        mask = operands[3] if op == Op.Load and len(operands) > 3 else 0
-        self._set(self._said(operands[2], False, mask, atomic))
+        self._set(self._said(operands[2], False, operands[3:], atomic))
         super()._load(op, operands)
         self._set(None)
 
     def _store(self, op: int, operands: Operands) -> None:
         atomic = self._atomic_of(operands[1], operands[2]) if op == Op.AtomicStore else None
-        mask = operands[2] if op == Op.Store and len(operands) > 2 else 0
-        self._set(None, self._said(operands[0], True, mask, atomic))
+        self._set(None, self._said(operands[0], True, operands[2:], atomic))
         super()._store(op, operands)
         self._set(None)
 
     def _copy_memory(self, op: int, operands: Operands) -> None:
-        mask = operands[2] if len(operands) > 2 else 0
-        self._set(self._said(operands[1], False, mask), self._said(operands[0], True, mask))
+        target = operands[2:]
+        each = (ALIGNED, POINTER_AVAILABLE, POINTER_VISIBLE)
+        source = target[1 + sum(bool(target[0] & bit) for bit in each) :] if target else ()
+        self._set(self._said(operands[1], False, source or target), self._said(operands[0], True, target))
         super()._copy_memory(op, operands)
         self._set(None)
 
     def _atomic(self, op: int, operands: Operands) -> None:
-        said = self._said(operands[2], True, 0, self._atomic_of(operands[3], operands[4]))
+        said = self._said(operands[2], True, (), self._atomic_of(operands[3], operands[4]))
         self._set(None if said is None else said._replace(reads=True))
         super()._atomic(op, operands)
         self._set(None)
@@ -265,13 +304,10 @@ class _NotedReader(FunctionReader):
 
     def _image_access(self, image: int, coordinates: int, operands: Operands, writes: bool) -> None:
         """Notes the access of a texel that the next step makes."""
-        mask = operands[0] if operands else 0
-        self._count += 1
-        private = self._names.vulkan_model and not mask & NON_PRIVATE_TEXEL
-        base = self._bases.get(image, image)
-        said = Instruction(self._count, Storage.IMAGE, base, self._line, not writes, writes, None, not private)
+        masks = TEXEL_AVAILABLE, TEXEL_VISIBLE, NON_PRIVATE_TEXEL
+        said = self._made(Storage.IMAGE, image, writes, self._operands_say(operands, *masks, BEFORE_SCOPES))
         view, place, at = self._register(image), self._register(coordinates), self._at(operands)
-        is_sample = bool(mask & SAMPLE)
+        is_sample = bool(operands and operands[0] & SAMPLE)
         notes = self._stored.notes
 
         def note(r: Registers) -> None:
@@ -302,6 +338,11 @@ class _NotedReader(FunctionReader):
         said, notes = (self._semantics(operands[2]), self._reach(operands[1])), self._stored.notes
         self._add(lambda _: setattr(notes, "barrier", said))
         super()._barrier(op, operands)
+
+
+def _farthest(reach: ScopeReach, storage: Storage) -> ScopeReach:
+    """How far a scope reaches among those who access a class: shared memory is reached by one work group alone."""
+    return ScopeReach.ALL if storage is Storage.SHARED and reach >= ScopeReach.GROUP else reach
 
 
 _OWN: dict[int, Callable[[_NotedReader, int, Operands], None]] = {
@@ -342,7 +383,7 @@ class NotedDispatch(Dispatch):
         super().__init__(code, entry, extent, resources, specialization, limit)
         self.names, self.notes = names, self.stored.notes
         self.group_size = self.size[0] * self.size[1] * self.size[2]
-        self.notes.group_size = self.group_size
+        self.layout = Layout(self.group_size)
         self._group_now: list[Invocation] = []
         self._classes = (Storage.SHARED, Storage.BUFFER, Storage.IMAGE)
 
@@ -355,7 +396,7 @@ class NotedDispatch(Dispatch):
         x, y, _ = self.groups
         at = [one - two for one, two in zip(group, self.base, strict=True)]
         number, size = at[0] + x * (at[1] + y * at[2]), self.group_size
-        self._group_now = [Invocation(number * size + each, number, self.allowance.spend) for each in range(size)]
+        self._group_now = [Invocation(number * size + each, self.layout, self.allowance.spend) for each in range(size)]
         for index, running in zip(order, super()._invocations(group, shared, order), strict=True):
             yield self._noting(running, self._group_now[index])
 
@@ -368,7 +409,7 @@ class NotedDispatch(Dispatch):
             yield place
 
     def _passed_barrier(self) -> None:
-        meet(self._group_now, *self.notes.barrier, self._classes, not self.names.vulkan_model)
+        meet(self._group_now, ScopeReach.GROUP, *self.notes.barrier, self._classes, not self.names.vulkan_model)
         self.notes.interval += 1
 
 

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from vkharness.races.knowledge import Invocation, Known, Passed, PassedVia, ScopeReach, Semantics, Storage, joined
+from vkharness.races.knowledge import (
+    Domain,
+    Home,
+    Invocation,
+    Known,
+    Lack,
+    Passed,
+    PassedVia,
+    ScopeReach,
+    Semantics,
+    Storage,
+    domains,
+    joined_facts,
+)
 
 WORD = 4
 TOGETHER = 16
@@ -33,6 +46,66 @@ class Instruction(NamedTuple):
     writes: bool = False
     atomic: Atomic | None = None
     non_private: bool = True
+    available: ScopeReach = ScopeReach.ALL
+    """How far a write makes itself available (`MakePointerAvailable`, `MakeTexelAvailable`)."""
+    visible: ScopeReach = ScopeReach.ALL
+    """From where a read makes visible what it reads."""
+    reference: int = 0
+    """The id of the variable whose descriptor it goes through ("Reference"); 0 where that is not asked for."""
+
+
+class AccessSort(NamedTuple):
+    """What accesses of one word have in common: of each invocation the last of them stands for all."""
+
+    begin: int
+    end: int
+    storage: Storage
+    reads: bool
+    writes: bool
+    reach: ScopeReach | None
+    """That of atomics; None for others."""
+    non_private: bool
+    available: ScopeReach
+    visible: ScopeReach
+    reference: int
+    concerned: tuple[Storage, ...]
+    """Classes by whose order it is ordered: its own, and those of its semantics."""
+
+    @classmethod
+    def of(cls, said: Instruction, begin: int, end: int) -> AccessSort:
+        """That of accesses of these bytes by an instruction."""
+        reach, classes = None, Semantics(0)
+        if said.atomic is not None:
+            reach, classes = said.atomic.reach, said.atomic.semantics.classes
+        concerned = tuple(each for each in Storage if each is said.storage or classes & each.value)
+        return cls(
+            begin, end, said.storage, said.reads, said.writes, reach, said.non_private, said.available, said.visible,
+            said.reference, concerned,
+        )  # fmt: skip
+
+    def stands_for(self, earlier: AccessSort) -> bool:
+        """Whether whatever is ordered behind an access of this sort, which is no atomic, is ordered behind one before
+        it."""
+        covers = self.begin <= earlier.begin and earlier.end <= self.end and self.storage is earlier.storage
+        covers = covers and self.reference == earlier.reference
+        return self == earlier or (self.writes and covers and (earlier.non_private or not self.non_private))
+
+    def is_mutual(self, other: AccessSort) -> bool:
+        """Whether two atomics go to the same bytes by the same reference."""
+        atomics = self.reach is not None and other.reach is not None
+        return atomics and (self.begin, self.end) == (other.begin, other.end) and self.shares_reference(other)
+
+    def shares_reference(self, other: AccessSort) -> bool:
+        """Whether two accesses go through one descriptor."""
+        return not self.reference or not other.reference or self.reference == other.reference
+
+    def is_ordered_when_over(self, earlier: AccessSort) -> bool:
+        """Whether an access of an earlier sort is ordered before one of this sort that it happens before, without any
+        other availability or visibility operation."""
+        if not (self.non_private and earlier.non_private) or self.storage is not earlier.storage:
+            return False
+        reaches = earlier.available is ScopeReach.ALL and (self.writes or self.visible is ScopeReach.ALL)
+        return earlier.reads or (reaches and self.shares_reference(earlier))
 
 
 class InvocationAccess(NamedTuple):
@@ -44,9 +117,9 @@ class InvocationAccess(NamedTuple):
     """How many accesses the invocation had made, this one included."""
     interval: int
     """How many control barriers it had passed."""
-    begin: int
-    end: int
-    """Bytes of the word."""
+    sort: AccessSort
+    at: int = 0
+    """How many accesses all invocations had made, this one included."""
 
 
 class Word(NamedTuple):
@@ -64,31 +137,7 @@ class RacingPair(NamedTuple):
     place: Word
     first: InvocationAccess
     second: InvocationAccess
-
-
-class _Sort(NamedTuple):
-    """What accesses of one word have in common: of each invocation the last of them stands for all."""
-
-    begin: int
-    end: int
-    storage: Storage
-    writes: bool
-    reach: ScopeReach | None
-    """That of atomics; None for others."""
-    non_private: bool
-
-    @classmethod
-    def of(cls, access: InvocationAccess) -> _Sort:
-        """That of an access."""
-        said = access.instruction
-        reach = None if said.atomic is None else said.atomic.reach
-        return cls(access.begin, access.end, said.storage, said.writes, reach, said.non_private)
-
-    def stands_for(self, earlier: _Sort) -> bool:
-        """Whether whatever is ordered behind an access of this sort, which is no atomic, is ordered behind one before
-        it."""
-        covers = self.begin <= earlier.begin and earlier.end <= self.end and self.storage is earlier.storage
-        return self == earlier or (self.writes and covers and (earlier.non_private or not self.non_private))
+    lacks: Lack
 
 
 class _Head(NamedTuple):
@@ -98,7 +147,8 @@ class _Head(NamedTuple):
     end: int
     atomic: ScopeReach
     release: ScopeReach
-    group: int
+    home: Home
+    reference: int
 
 
 class _Several:
@@ -127,11 +177,30 @@ class _Cell:
     __slots__ = ("heads", "sorts")
 
     def __init__(self, first: InvocationAccess | None) -> None:
-        self.sorts: dict[_Sort, _Several] = {}
+        self.sorts: dict[AccessSort, _Several] = {}
         self.heads: dict[_Head, Passed] = {}
         if first is not None:
-            self.sorts[_Sort.of(first)] = several = _Several()
+            self.sorts[first.sort] = several = _Several()
             several.accesses[first.invocation] = first
+
+    def saw(self, write: InvocationAccess, own: AccessSort, by: Invocation) -> bool:
+        """Whether a read by the same invocation, before the next access, made a write visible: it raced then, or was
+        ordered."""
+        return own.reads and any(
+            sort.visible and sort.reads and sort.reach is None and sort.shares_reference(own)
+            and by.number in several.accesses and several.accesses[by.number].at > write.at
+            for sort, several in self.sorts.items()
+        )  # fmt: skip
+
+    def make_available(self, own: AccessSort, by: Invocation) -> None:
+        """An atomic write makes available what the same invocation wrote there before."""
+        for sort, several in [*self.sorts.items()]:
+            narrower = sort.writes and sort.available < own.available and sort.reference == own.reference
+            if narrower and own.begin <= sort.begin and sort.end <= own.end and by.number in several.accesses:
+                farther = self.sorts.setdefault(sort._replace(available=own.available), _Several())
+                last = several.accesses.pop(by.number)
+                last = max(last, farther.accesses.get(by.number, last), key=lambda each: each.at)
+                farther.accesses[by.number], farther.over_for = last, None
 
 
 class SharedWords:
@@ -140,26 +209,41 @@ class SharedWords:
     def __init__(self) -> None:
         self._cells: dict[Word, _Cell | InvocationAccess] = {}
         """A word that one invocation alone has accessed, in one way, has its last access here."""
+        self._count = 0
+        self._sorts: dict[tuple[int, tuple[int, int]], AccessSort] = {}
+        """By the number of an instruction, and the bytes."""
 
     def access(
-        self, place: Word, span: tuple[int, int], instruction: Instruction, by: Invocation, interval: int, size: int
+        self, place: Word, span: tuple[int, int], instruction: Instruction, by: Invocation, interval: int
     ) -> Iterator[RacingPair]:
-        """Notes an access of the bytes [begin, end) of a word, and yields those that it races with. A work group has
-        `size` invocations."""
-        access = InvocationAccess(instruction, by.number, by.accesses, interval, *span)
-        atomic, own = instruction.atomic, _Sort.of(access)
+        """Notes an access of the bytes [begin, end) of a word, and yields those that it races with."""
+        self._count += 1
+        key = (instruction.number, span)
+        own = self._sorts.get(key)
+        if own is None:
+            own = self._sorts[key] = AccessSort.of(instruction, *span)
+        access, atomic = (
+            InvocationAccess(instruction, by.number, by.accesses, interval, own, self._count),
+            instruction.atomic,
+        )
         cell = self._cells.get(place)
         if not isinstance(cell, _Cell):
-            if atomic is None and (cell is None or (cell.invocation == by.number and own.stands_for(_Sort.of(cell)))):
+            if atomic is None and (cell is None or (cell.invocation == by.number and own.stands_for(cell.sort))):
                 self._cells[place] = access
                 return
             cell = self._cells[place] = _Cell(cell)
+        if atomic is not None:  # what a release passes on happens before the atomic that acquires it, too
+            self._acquire(cell, own, atomic, by)
         for sort, several in [*cell.sorts.items()]:
             if sort.begin < own.end and own.begin < sort.end and (sort.writes or own.writes):
-                for other in _racing(sort, several, own, by, size):
-                    yield RacingPair(place, other, access)
+                for other, lack in _racing(sort, several, own, by):
+                    if lack in (Lack.ORDER, Lack.VISIBILITY) and other.instruction.writes and cell.saw(other, own, by):
+                        continue
+                    yield RacingPair(place, other, access, lack)
         if atomic is not None:
-            self._order(cell, own, instruction.reads, atomic, by)
+            self._release(cell, own, atomic, by)
+            if instruction.writes:
+                cell.make_available(own, by)
         elif instruction.writes:
             cell.heads = {}
             self._drop(cell, own, by)
@@ -167,7 +251,7 @@ class SharedWords:
         several.accesses[by.number] = access
         several.over_for = None
 
-    def _drop(self, cell: _Cell, own: _Sort, by: Invocation) -> None:
+    def _drop(self, cell: _Cell, own: AccessSort, by: Invocation) -> None:
         """Forgets what a plain write happens after: whoever is ordered behind the write is behind that, too."""
         for sort, several in [*cell.sorts.items()]:
             if not own.stands_for(sort):
@@ -176,52 +260,94 @@ class SharedWords:
             kept = {
                 number: each
                 for number, each in several.accesses.items()
-                if number != by.number and not _is_over(each, own, by)
+                if number != by.number and (own.available is not ScopeReach.ALL or _lack(each, sort, own, by))
             }
             if not kept:
                 del cell.sorts[sort]
             elif len(kept) < len(several.accesses):
                 several.accesses = kept
 
-    def _order(self, cell: _Cell, own: _Sort, reads: bool, atomic: Atomic, by: Invocation) -> None:
-        """An atomic takes over what the writes released whose value it reads, and passes on its own ("Release
-        Sequence")."""
+    def _acquire(self, cell: _Cell, own: AccessSort, atomic: Atomic, by: Invocation) -> None:
+        """An atomic takes over what the writes released whose value it reads ("Release Sequence")."""
         by.spend(len(cell.heads))
-        for head, passed in cell.heads.items() if reads else ():
+        taken: list[tuple[PassedVia, Passed]] = []
+        for head, passed in cell.heads.items() if own.reads else ():
             reaches = (head.atomic, head.release, atomic.reach)
-            if (head.begin, head.end) == (own.begin, own.end) and all(e.joins(head.group, by.group) for e in reaches):
-                by.acquire(atomic.semantics, PassedVia(head.group, own.storage), passed)
-        if not own.writes:
-            return
-        if not reads:
+            is_mutual = (head.begin, head.end, head.reference) == (own.begin, own.end, own.reference)
+            if is_mutual and all(each.joins(head.home, by.home) for each in reaches):
+                taken.append((PassedVia(head.home, own.storage), passed))
+        if own.writes:
+            by.make_available(atomic.semantics, atomic.reach)
+        for way, passed in taken:
+            by.acquire(atomic.semantics, way, passed)
+
+    def _release(self, cell: _Cell, own: AccessSort, atomic: Atomic, by: Invocation) -> None:
+        """It passes on its own to who reads what it writes."""
+        if own.writes and not own.reads:
             cell.heads = {}
-        for release, passed in by.released(atomic.semantics, atomic.reach, own.storage):
-            head = _Head(own.begin, own.end, atomic.reach, release, by.group)
+        for release, passed in by.released(atomic.semantics, atomic.reach, own.storage) if own.writes else ():
+            head = _Head(own.begin, own.end, atomic.reach, release, by.home, own.reference)
             held = cell.heads.get(head, {})
             by.spend(sum(map(len, held.values())) // TOGETHER)
-            cell.heads[head] = {
-                each: joined(known[each] for known in (held, passed) if each in known) for each in {**held, **passed}
-            }
+            cell.heads[head] = joined_facts((held, passed))
+        if own.reads:
+            by.make_visible(atomic.semantics, atomic.reach)
 
 
-def _racing(sort: _Sort, several: _Several, own: _Sort, by: Invocation, size: int) -> Iterator[InvocationAccess]:
+def _racing(
+    sort: AccessSort, several: _Several, own: AccessSort, by: Invocation
+) -> Iterator[tuple[InvocationAccess, Lack]]:
     """The accesses of a sort that conflict with an access that nothing orders behind them."""
-    atomics = sort.reach is not None and own.reach is not None and (sort.begin, sort.end) == (own.begin, own.end)
+    atomics = sort.is_mutual(own)
     if atomics and sort.reach is ScopeReach.ALL and own.reach is ScopeReach.ALL:
         return
     by.spend(len(several.accesses) // TOGETHER)
-    are_public = sort.non_private and own.non_private
-    if are_public and sort.storage is own.storage and several.are_over(by.known(own.storage)):
+    if own.is_ordered_when_over(sort) and several.are_over(by.known(own.storage)):
         return
     for number, other in several.accesses.items():
-        if number == by.number or (are_public and _is_over(other, own, by)):
+        lack = None if number == by.number else _lack(other, sort, own, by)
+        if lack is None:
             continue
         # "mutually-ordered": each atomic is in the other's scope
-        if not (atomics and all(e is not None and e.joins(number // size, by.group) for e in (sort.reach, own.reach))):
-            yield other
+        home = by.layout.home(number)
+        if not (atomics and all(e is not None and e.joins(home, by.home) for e in (sort.reach, own.reach))):
+            yield other, lack
 
 
-def _is_over(other: InvocationAccess, own: _Sort, by: Invocation) -> bool:
-    """Whether an access happens before the next one, of this sort."""
-    storages = {other.instruction.storage, own.storage}
-    return all(by.knows(each, other.invocation) >= other.serial for each in storages)
+def _lack(other: InvocationAccess, sort: AccessSort, own: AccessSort, by: Invocation) -> Lack | None:
+    """What an access lacks that is not ordered before the next one, of this sort ("Location-Ordered")."""
+    is_over = _happens_before(other, sort, own, by)
+    if not (sort.non_private and own.non_private):
+        return Lack.ORDER
+    if sort.reads and is_over:
+        return None
+    if not sort.writes or (is_over and own.is_ordered_when_over(sort)):
+        return None if is_over else Lack.ORDER
+    if not own.shares_reference(sort) or sort.storage is not own.storage:
+        return Lack.REFERENCE if is_over else Lack.ORDER
+    if own.writes:
+        common = [each for each in domains(ScopeReach.ALL, by.home) if each.holds(by.layout.home(other.invocation))]
+        if _is_available(other, sort, by, common):
+            return None
+    else:
+        is_visible = by.sees_visible(own.storage, other.invocation, sort.available) >= other.serial
+        if is_visible or _is_available(other, sort, by, domains(own.visible, by.home)):
+            return None
+    if not is_over:
+        return Lack.ORDER
+    reaches = _is_available(other, sort, by, domains(ScopeReach.ALL, by.home))
+    return Lack.VISIBILITY if reaches and not own.writes else Lack.AVAILABILITY
+
+
+def _happens_before(other: InvocationAccess, sort: AccessSort, own: AccessSort, by: Invocation) -> bool:
+    """Whether an access happens before the next one: by a class that concerns both, else by both of their classes."""
+    common = [each for each in sort.concerned if each in own.concerned]
+    if common:
+        return any(by.knows(each, other.invocation) >= other.serial for each in common)
+    return all(by.knows(each.storage, other.invocation) >= other.serial for each in (sort, own))
+
+
+def _is_available(other: InvocationAccess, sort: AccessSort, by: Invocation, among: Sequence[Domain]) -> bool:
+    """Whether a write is available to one of these domains before the next access."""
+    at = (sort.storage, other.invocation, sort.available)
+    return any(by.sees_available(each, *at) >= other.serial for each in among)
