@@ -68,7 +68,6 @@ def test_memory_of_groups_is_their_own(compiled: Path) -> None:
     [
         ("neighbour", "barrier()"),
         ("reduction", "barrier()"),
-        ("bitonic_sort", "barrier()"),
         ("buffer_in_a_group", "memoryBarrierBuffer(); barrier()"),
     ],
 )

@@ -28,6 +28,8 @@ MOST_INSTRUCTIONS = 1 << 22
 """Of one dispatch, in each of its orders."""
 MOST_IN_MENDS = 1 << 24
 """Of all tries to mend races of a trace."""
+LONGER = 4
+"""A dispatch with one more barrier may execute so many times the instructions of the one without."""
 MOST_SITES = 64
 """Places where a barrier is tried."""
 MOST_IN_ALL = 1 << 25
@@ -164,6 +166,8 @@ class _Judged:
         self._extent, self._allowance, self._mends = extent, allowance, mends
         self._sites: list[BarrierSite] = []
         self._vulkan_model = False
+        self._executed = 0
+        """Instructions of the longer order."""
         self._left: dict[Inserted, set[frozenset[int]] | None] = {}
         """Barriers that were tried, with the pairs of instructions that race beside each; None where it cannot be."""
 
@@ -188,11 +192,13 @@ class _Judged:
 
     def _run(self, order: Order, seen: dict[frozenset[int], InvocationRace]) -> tuple[BoundShaderResources, bool]:
         """What it leaves in one order, and whether that depends on what is undefined."""
-        dispatch, resources = self._made(self._allowance.part(MOST_INSTRUCTIONS))
+        allowance = self._allowance.part(MOST_INSTRUCTIONS)
+        dispatch, resources = self._made(allowance)
         self._sites, self._vulkan_model = dispatch.reader.sites, dispatch.names.vulkan_model
         try:
             run_noted(dispatch, order)
         finally:
+            self._executed = max(self._executed, allowance.spent)
             told = _Told(self._call, self._contents, resources, dispatch)
             for pair, places in dispatch.notes.found.values():
                 race = told.race(pair, len(places))
@@ -235,8 +241,9 @@ class _Judged:
             left: set[frozenset[int]] = set()
             self._left[inserted] = left
             try:
+                most = min(MOST_INSTRUCTIONS, LONGER * self._executed)
                 for order in BOTH_ORDERS:
-                    dispatch, _ = self._made(self._mends.part(MOST_INSTRUCTIONS), inserted)
+                    dispatch, _ = self._made(self._mends.part(most), inserted)
                     run_noted(dispatch, order)
                     left.update(frozenset(each.number for each in key) for key in dispatch.notes.found)
             except UserError:

@@ -238,6 +238,10 @@ class Invocation:
         """The same of all others."""
         return self._known.get(OVER[storage], NOTHING)
 
+    def knows_availability(self) -> bool:
+        """Whether it knows of any write that is available or visible by an operation of another access."""
+        return bool(self._visible) or any(fact.available is not None for fact in self._known)
+
     def facts(self, storage: Storage) -> Passed:
         """What it knows by a class."""
         return _by(storage, self._known)

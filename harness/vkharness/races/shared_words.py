@@ -174,11 +174,13 @@ class _Several:
 class _Cell:
     """One word: its accesses since the last plain write that they happen before, and what its value passes on."""
 
-    __slots__ = ("heads", "sorts")
+    __slots__ = ("heads", "raced", "sorts")
 
     def __init__(self, first: InvocationAccess | None) -> None:
         self.sorts: dict[AccessSort, _Several] = {}
         self.heads: dict[_Head, Passed] = {}
+        self.raced: set[tuple[int, int]] = set()
+        """Instructions, earlier and later, of which a pair of accesses raced here: that is told once."""
         if first is not None:
             self.sorts[first.sort] = several = _Several()
             several.accesses[first.invocation] = first
@@ -236,9 +238,10 @@ class SharedWords:
             self._acquire(cell, own, atomic, by)
         for sort, several in [*cell.sorts.items()]:
             if sort.begin < own.end and own.begin < sort.end and (sort.writes or own.writes):
-                for other, lack in _racing(sort, several, own, by):
+                for other, lack in _racing(sort, several, access, by, cell.raced):
                     if lack in (Lack.ORDER, Lack.VISIBILITY) and other.instruction.writes and cell.saw(other, own, by):
                         continue
+                    cell.raced.add((other.instruction.number, instruction.number))
                     yield RacingPair(place, other, access, lack)
         if atomic is not None:
             self._release(cell, own, atomic, by)
@@ -257,10 +260,11 @@ class SharedWords:
             if not own.stands_for(sort):
                 continue
             by.spend(len(several.accesses) // TOGETHER)
+            is_plain = own.available is ScopeReach.ALL and own.is_ordered_when_over(sort)
             kept = {
                 number: each
                 for number, each in several.accesses.items()
-                if number != by.number and (own.available is not ScopeReach.ALL or _lack(each, sort, own, by))
+                if number != by.number and not (is_plain and _happens_before(each, sort, own, by))
             }
             if not kept:
                 del cell.sorts[sort]
@@ -295,9 +299,11 @@ class SharedWords:
 
 
 def _racing(
-    sort: AccessSort, several: _Several, own: AccessSort, by: Invocation
+    sort: AccessSort, several: _Several, access: InvocationAccess, by: Invocation, raced: set[tuple[int, int]]
 ) -> Iterator[tuple[InvocationAccess, Lack]]:
-    """The accesses of a sort that conflict with an access that nothing orders behind them."""
+    """The accesses of a sort that conflict with an access that nothing orders behind them, but of instructions that
+    raced there already."""
+    own = access.sort
     atomics = sort.is_mutual(own)
     if atomics and sort.reach is ScopeReach.ALL and own.reach is ScopeReach.ALL:
         return
@@ -305,7 +311,8 @@ def _racing(
     if own.is_ordered_when_over(sort) and several.are_over(by.known(own.storage)):
         return
     for number, other in several.accesses.items():
-        lack = None if number == by.number else _lack(other, sort, own, by)
+        is_told = number == by.number or (other.instruction.number, access.instruction.number) in raced
+        lack = None if is_told else _lack(other, sort, own, by)
         if lack is None:
             continue
         # "mutually-ordered": each atomic is in the other's scope
@@ -321,8 +328,10 @@ def _lack(other: InvocationAccess, sort: AccessSort, own: AccessSort, by: Invoca
         return Lack.ORDER
     if sort.reads and is_over:
         return None
-    if not sort.writes or (is_over and own.is_ordered_when_over(sort)):
-        return None if is_over else Lack.ORDER
+    if is_over and own.is_ordered_when_over(sort):
+        return None
+    if not sort.writes or not (is_over or by.knows_availability()):
+        return Lack.ORDER
     if not own.shares_reference(sort) or sort.storage is not own.storage:
         return Lack.REFERENCE if is_over else Lack.ORDER
     if own.writes:

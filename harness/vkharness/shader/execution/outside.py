@@ -89,6 +89,11 @@ class Allowance:
             self._whole.spend(-(-amount // self._together))
 
     @property
+    def spent(self) -> int:
+        """How much was counted."""
+        return self._limit - self._left
+
+    @property
     def is_spent(self) -> bool:
         """Whether the limit was passed."""
         return self._left < 0
