@@ -228,4 +228,113 @@ PAIRS = {
         MODEL + COHERENT.format("devicecoherent") + AGAIN,
     ),
     "shared_memory_of_the_model": Pair("s[l] = g; @ b[g] = s[l ^ 1u];", "barrier();", "", NEAR, MODEL),
+    "look_back_that_waits": Pair(
+        "if (l == 0u) { uint sum = n + 1u; if (n > 0u) { while (atomicAdd(a[n - 1u], 0u) != 1u) ; @ sum += b[n - 1u];"
+        " } b[n] = sum; memoryBarrierBuffer(); atomicExchange(a[n], 1u); }",
+        "memoryBarrierBuffer();",
+        "",
+        FAR,
+    ),
+    "wait_in_a_group": Pair(
+        "if (l < 2u) s[l] = 0u; barrier(); if (l == 0u) { s[5] = 7u; @ atomicExchange(s[1], 1u); } if (l == 32u) { "
+        "while (atomicAdd(s[1], 0u) == 0u) ; memoryBarrierShared(); b[n] = s[5]; }",
+        "memoryBarrierShared();",
+        "",
+        NEAR,
+    ),
+    "ticket_lock": Pair(
+        "uint t = atomicAdd(a[0], 1u); while (atomicAdd(a[1], 0u) != t) ; memoryBarrierBuffer(); a[9] += g; @ "
+        "atomicAdd(a[1], 1u);",
+        "memoryBarrierBuffer();",
+        "",
+        NEAR,
+    ),
+    "barrier_of_all_groups": Pair(
+        "b[g] = g; memoryBarrierBuffer(); barrier(); if (l == 0u) { memoryBarrierBuffer(); atomicAdd(a[0], 1u); while"
+        " (atomicAdd(a[0], 0u) != 0x11111113u) ; memoryBarrierBuffer(); } @ a[64u + g] = b[g ^ 64u];",
+        FENCED,
+        "",
+        FAR,
+    ),
+    "transpose_of_tiles": Pair(
+        "uint x = l & 7u, y = l >> 3; s[y * 9u + x] = a[g]; @ b[n * 64u + y * 8u + x] = s[x * 9u + y];",
+        "barrier();",
+        "",
+        NEAR,
+    ),
+    "soft_max": Pair(
+        "s[l] = g; barrier(); for (uint k = 32u; k > 0u; k >>= 1) { if (l < k) s[l] = max(s[l], s[l + k]); barrier();"
+        " } uint m = s[0]; @ s[l] = m - g; barrier(); for (uint k = 32u; k > 0u; k >>= 1) { if (l < k) s[l] += s[l + "
+        "k]; barrier(); } b[g] = s[0];",
+        "barrier();",
+        "",
+        NEAR,
+    ),
+    "root_mean_square": Pair(
+        "uint sum = 0u; for (uint i = l; i < 128u; i += 64u) sum += a[i] & 255u; s[l] = sum; barrier(); for (uint k ="
+        " 32u; k > 0u; k >>= 1) { if (l < k) s[l] += s[l + k]; @ } b[g] = s[0];",
+        "barrier();",
+        "",
+        NEAR,
+    ),
+    "product_of_tiles": Pair(
+        "uint sum = 0u; for (uint t = 0u; t < 2u; t++) { s[l] = a[t * 64u + l]; s[64u + l] = a[t * 64u + (l ^ 7u)]; "
+        "barrier(); for (uint k = 0u; k < 8u; k++) sum += s[(l & 56u) + k] * s[64u + k * 8u + (l & 7u)]; @ } b[g] = "
+        "sum;",
+        "barrier();",
+        "",
+        NEAR,
+    ),
+    "butterfly": Pair(
+        "s[l] = a[g]; for (uint h = 1u; h < 64u; h <<= 1) { @ uint v = s[l ^ h]; barrier(); s[l] = (l & h) == 0u ? "
+        "s[l] + v : v - s[l]; } b[g] = s[l];",
+        "barrier();",
+        "",
+        NEAR,
+    ),
+    "ranks_of_digits": Pair(
+        "if (l < 4u) s[l] = 0u; barrier(); uint d = g & 3u; uint r = @; barrier(); b[g] = s[d] + r;",
+        "atomicAdd(s[d], 1u)",
+        "s[d]++",
+        NEAR,
+    ),
+    "compaction": Pair(
+        "if (l == 0u) s[0] = 0u; barrier(); if ((g & 1u) == 0u) s[1u + atomicAdd(s[0], 1u)] = g; @ if (l < s[0]) b[g]"
+        " = s[1u + l];",
+        "barrier();",
+        "",
+        HALF,
+    ),
+    "ping_pong_of_buffers": Pair(
+        "b[g] = g; memoryBarrierBuffer(); barrier(); a[g] = b[n * 64u + (l + 1u & 63u)]; @ b[g] = a[n * 64u + (l + 1u"
+        " & 63u)];",
+        FENCED,
+        "",
+        NEAR,
+    ),
+    "maximum": Pair("@;", "atomicMax(a[9], g)", "a[9] = max(a[9], g)", NEAR),
+    "counter_of_a_group": Pair("if (l == 0u) b[n] = 0u; @ atomicAdd(b[n], 1u);", FENCED, "barrier();", HALF),
+    "histogram_of_groups": Pair(
+        "s[l] = 0u; barrier(); atomicAdd(s[g * 5u & 63u], 1u); barrier(); @;",
+        "atomicAdd(b[l], s[l])",
+        "b[l] += s[l]",
+        FAR,
+    ),
+    "stencil_in_steps": Pair(
+        "s[l] = a[g]; barrier(); for (uint i = 0u; i < 3u; i++) { uint v = s[l] + s[l + 1u & 63u]; barrier(); s[l] = "
+        "v; @ } b[g] = s[l];",
+        "barrier();",
+        "",
+        NEAR,
+    ),
+    "last_loads_for_all": Pair(
+        "if (l == 63u) s[0] = a[n]; @ for (uint i = 0u; i < 2u; i++) b[g * 2u + i] = s[0] + i;", "barrier();", "", NEAR
+    ),
+    "sums_of_eights": Pair(
+        "s[l] = g; barrier(); if (l < 8u) { uint t = 0u; for (uint i = 0u; i < 8u; i++) t += s[l * 8u + i]; s[64u + "
+        "l] = t; } @ b[g] = s[64u + (l >> 3)];",
+        "barrier();",
+        "",
+        NEAR,
+    ),
 }

@@ -65,11 +65,7 @@ def test_memory_of_groups_is_their_own(compiled: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "barrier"),
-    [
-        ("neighbour", "barrier()"),
-        ("reduction", "barrier()"),
-        ("buffer_in_a_group", "memoryBarrierBuffer(); barrier()"),
-    ],
+    [("neighbour", "barrier()"), ("reduction", "barrier()"), ("buffer_in_a_group", "memoryBarrierBuffer(); barrier()")],
 )
 def test_the_barrier_that_is_missing_is_found(compiled: Path, name: str, barrier: str) -> None:
     races = judged(compiled / f"{name}_False.spv").races

@@ -17,7 +17,7 @@ from vkharness.shader.execution.image_reader import LOD, SAMPLE, TexelCell, sign
 from vkharness.shader.execution.outside import AddressMemory, Allowance, ShaderImage, ShaderResources
 from vkharness.shader.execution.stored_values import Reader, StoredValues, Writer
 from vkharness.shader.execution.value_reader import Operands
-from vkharness.shader.execution.work_groups import Dispatch, Order, Size
+from vkharness.shader.execution.work_groups import OVER, Dispatch, Order, Size
 from vkharness.shader.opcodes import Op, StorageClass
 from vkharness.shader.spirv import Function
 from vkharness.shader.variables import Declarations
@@ -387,10 +387,16 @@ class NotedDispatch(Dispatch):
         self._group_now: list[Invocation] = []
         self._classes = (Storage.SHARED, Storage.BUFFER, Storage.IMAGE)
 
-    def _group(self, group: Size, order: Order) -> None:
-        self.notes.shared = SharedWords()
-        self.notes.interval = 0
-        super()._group(group, order)
+    def _group(self, group: Size, order: Order) -> Iterator[None]:
+        """One work group, whose notes are put back behind each pause."""
+        notes, running = self.notes, super()._group(group, order)
+        kept: tuple[SharedWords, int, list[Invocation]] = SharedWords(), 0, []
+        while True:
+            notes.shared, notes.interval, self._group_now = kept
+            if next(running, OVER) is OVER:
+                return
+            kept = notes.shared, notes.interval, self._group_now
+            yield
 
     def _invocations(self, group: Size, shared: dict[int, Any], order: Sequence[int]) -> Iterator[Running]:
         x, y, _ = self.groups

@@ -12,7 +12,11 @@ from typing import Any, Protocol
 from vkharness.shader.execution.access_chains import Registers, Step
 
 Running = Generator[int, None, Any]
-"""Yields at each control barrier a number that tells which it is; returns the function's value."""
+"""Yields at each control barrier a number that tells which it is, and `PAUSE` where others should run; returns the
+function's value."""
+PAUSE = 0
+TURN = 512
+"""Blocks that are executed without a pause: a loop may wait for what another invocation does."""
 
 
 class RunningState(Protocol):
@@ -54,14 +58,19 @@ class FunctionCode:
 
 
 def run_function(code: FunctionCode, arguments: Sequence[Any], state: RunningState) -> Running:
-    """Executes a function, up to the next control barrier each time."""
+    """Executes a function, up to the next control barrier or pause each time."""
     registers = code.registers[:]
     for register, variable in code.variables:
         registers[register] = state.pointer(variable)
     for register, argument in zip(code.parameters, arguments, strict=True):
         registers[register] = argument
     before, label = 0, code.entry
+    left = TURN
     while True:
+        if not left:
+            yield PAUSE
+            left = TURN
+        left -= 1
         block = code.blocks[label]
         state.spend(block.weight)
         if block.phis:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from vkharness.shader.execution.executed_module import ExecutedModule, refusing_malformed
-from vkharness.shader.execution.function_code import run_function
+from vkharness.shader.execution.function_code import PAUSE, run_function
 from vkharness.shader.execution.outside import Allowance, ImageTable, NotInterpreted, ShaderImage, ShaderResources
 from vkharness.shader.opcodes import DIM_SUBPASS_DATA, Decoration, ExecutionMode, Op, StorageClass
 from vkharness.shader.types import Type, Types
@@ -117,7 +117,7 @@ class StageInvocations(ExecutedModule):
             for id in self._subpass:
                 own[id] = (_AtPixel(self.bound[id][0], pixel), 0, 0)
             state = _State(self, own)
-            for _ in run_function(self.reader.codes[self.entry], (), state):
+            if any(place != PAUSE for place in run_function(self.reader.codes[self.entry], (), state)):
                 raise NotInterpreted("a control barrier in this stage is not interpreted")
             return dict(self._written(own))
 

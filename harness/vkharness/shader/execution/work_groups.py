@@ -1,4 +1,8 @@
-"""Runs a dispatch on the host: work group after work group, invocation after invocation, up to each control barrier."""
+"""Runs a dispatch on the host: work group after work group, invocation after invocation, up to each control barrier.
+
+An invocation that executes many blocks makes a pause, in which others run, and so does a work group whose invocations
+pause: it may wait for them.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from vkharness.shader.execution.executed_module import ExecutedModule, refusing_malformed
-from vkharness.shader.execution.function_code import Running, run_function
+from vkharness.shader.execution.function_code import PAUSE, Running, run_function
 from vkharness.shader.execution.outside import Allowance, NotInterpreted, ShaderResources
 from vkharness.shader.opcodes import Decoration, StorageClass
 from vkharness.shader.reflect import workgroup_size
 from vkharness.spec.enums import VkShaderStage
 
 Size = tuple[int, int, int]
+OVER = object()
 Order = Callable[[int], Sequence[int]]
 """The order in which this many work groups, or invocations of a work group, run: a permutation of range(n)."""
 
@@ -83,15 +88,20 @@ class Dispatch(ExecutedModule):
     def run(self, order: Order) -> None:
         """All work groups."""
         x, y, z = self.groups
+        running: list[Iterator[None]] = []
         for index in order(x * y * z):
-            self._group(self.group_at(index), order)
+            running.append(self._group(self.group_at(index), order))
+            running = [each for each in running if next(each, OVER) is not OVER]
+        while running:
+            running = [each for each in running if next(each, OVER) is not OVER]
 
     def group_at(self, index: int) -> Size:
         """The WorkgroupId of the work group of this number."""
         (x, y, z), base = place_of(index, self.groups), self.base
         return base[0] + x, base[1] + y, base[2] + z
 
-    def _group(self, group: Size, order: Order) -> None:
+    def _group(self, group: Size, order: Order) -> Iterator[None]:
+        """One work group, up to the next pause each time."""
         shared = self.bound | self.cells(self.shared)
         count = self.size[0] * self.size[1] * self.size[2]
         self.allowance.spend(1 + count)
@@ -99,11 +109,20 @@ class Dispatch(ExecutedModule):
         while True:
             met: set[int | None] = set()
             still: list[Running] = []
-            for running in waiting:
-                place = next(running, None)
-                met.add(place)
-                if place is not None:
-                    still.append(running)
+            while True:
+                paused = []
+                for running in waiting:
+                    place = next(running, None)
+                    if place == PAUSE:
+                        paused.append(running)
+                        continue
+                    met.add(place)
+                    if place is not None:
+                        still.append(running)
+                if not paused:
+                    break
+                waiting = iter(paused)
+                yield
             if len(met) > 1:
                 raise NotInterpreted("not all invocations of a work group reach the same control barrier")
             if not still:
