@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from tests.races.memory_model import Execution, Operation
-from vkharness.races.knowledge import Invocation, Layout, ScopeReach, Semantics, Storage, meet
+from vkharness.races.knowledge import DispatchLayout, Invocation, ScopeReach, Semantics, Storage, meet
 from vkharness.races.shared_words import Atomic, Instruction, SharedWords, Word
 
-LAYOUT = Layout(4, 2)
+LAYOUT = DispatchLayout(4, 2)
 """Work groups of two subgroups of two."""
 SCOPES = {"subgroup": ScopeReach.SUBGROUP, "group": ScopeReach.GROUP, "device": ScopeReach.ALL}
 SEMANTICS = {

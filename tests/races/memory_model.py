@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from vkharness.races.knowledge import Layout, ScopeReach, Semantics, Storage
+from vkharness.races.knowledge import DispatchLayout, ScopeReach, Semantics, Storage
 
 NOTHING, NEVER = Semantics(0), ScopeReach.SELF
 
@@ -102,7 +102,7 @@ class Node(NamedTuple):
 class Execution:
     """Operations in the order in which they were executed, with the relations among them."""
 
-    def __init__(self, operations: Sequence[Operation], layout: Layout) -> None:
+    def __init__(self, operations: Sequence[Operation], layout: DispatchLayout) -> None:
         self._layout = layout
         self.nodes = [node for each in operations for node in _nodes(each)]
         self._operations = [at for at, node in enumerate(self.nodes) if node.is_operation]

@@ -11,7 +11,7 @@ from tests.races.shader_pairs import FENCED, HEAD, MODEL, SCOPES
 from tests.races.test_shader_pairs import judged
 from tests.support.compiled_glsl import GLSLANG, compile_all
 from vkharness.races import dispatch_races
-from vkharness.races.knowledge import Invocation, Layout, ScopeReach, Semantics, Storage
+from vkharness.races.knowledge import DispatchLayout, Invocation, ScopeReach, Semantics, Storage
 from vkharness.races.shared_words import Atomic, Instruction, SharedWords, Word
 from vkharness.shader.execution.outside import NotInterpreted
 
@@ -128,7 +128,7 @@ def test_relaxed_atomics_pass_nothing_on_and_cost_no_more_each_time() -> None:
 
     relaxed = Instruction(1, Storage.BUFFER, 1, writes=True, atomic=Atomic(ScopeReach.ALL, Semantics(0)))
     for number in range(256):
-        one = Invocation(number, Layout(64), spend)
+        one = Invocation(number, DispatchLayout(64), spend)
         one.access(Storage.BUFFER)
         assert not [*words.access(Word(0, 0), (0, 4), relaxed, one, 0)]
     assert spent[0] == 256
@@ -139,4 +139,4 @@ def test_each_word_counts_as_an_instruction() -> None:
         raise NotInterpreted(f"{amount}")
 
     with pytest.raises(NotInterpreted):
-        Invocation(0, Layout(1), refuse).access(Storage.BUFFER)
+        Invocation(0, DispatchLayout(1), refuse).access(Storage.BUFFER)

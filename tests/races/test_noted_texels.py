@@ -12,7 +12,7 @@ from vkharness.computed.known_cells import Cells
 from vkharness.computed.shader_images import BoundTexelBuffer, TexelCopy
 from vkharness.findings import UserError
 from vkharness.races.dispatch_races import _Told
-from vkharness.races.knowledge import Invocation, Layout, Storage
+from vkharness.races.knowledge import DispatchLayout, Invocation, Storage
 from vkharness.races.noted_dispatch import Notes
 from vkharness.races.shared_words import Instruction
 from vkharness.spec.enums import VkFormat
@@ -42,10 +42,10 @@ class Memory:
 @pytest.mark.parametrize(("texel", "byte", "races"), [(4, 16, 1), (4, 4, 0), (0, 64, 0)])
 def test_a_texel_of_a_buffer_is_its_words(texel: int, byte: int, races: int) -> None:
     notes = Notes()
-    notes.invocation = Invocation(0, Layout(1))
+    notes.invocation = Invocation(0, DispatchLayout(1))
     notes.set(None, TEXEL)
     notes.texel(BoundTexelBuffer(Memory(0), format_of(VkFormat.R32_UINT)), (texel,), 0, True)
-    notes.invocation = Invocation(1, Layout(1))
+    notes.invocation = Invocation(1, DispatchLayout(1))
     notes.set(None, WRITE)
     notes.touch(Memory(0), byte, 4, True)
     assert len(notes.found) == races

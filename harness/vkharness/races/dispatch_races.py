@@ -14,7 +14,7 @@ from vkharness.computed.executed_shaders import BoundShaderResources, differing_
 from vkharness.computed.expected_bytes import follow_dispatches
 from vkharness.computed.followed_transfers import KnownContents
 from vkharness.findings import UserError
-from vkharness.races.knowledge import Lack, Semantics, Storage
+from vkharness.races.knowledge import MissingOrder, Semantics, Storage
 from vkharness.races.noted_dispatch import BarrierSite, Inserted, NotedDispatch, run_noted
 from vkharness.races.shared_words import WORD, Instruction, InvocationAccess, RacingPair, Word
 from vkharness.replay.observation.shader_bindings import Bound
@@ -43,9 +43,9 @@ NOT_MUTUAL = "both are atomics, but not each in the other's scope"
 HALF_ATOMIC = "one of them alone is an atomic"
 PRIVATE = "one of them is private: the Vulkan memory model orders NonPrivate accesses alone"
 LACKING = {
-    Lack.AVAILABILITY: "the write happens before the other access, and is not made available to it",
-    Lack.VISIBILITY: "the write happens before the read, and is made available, but not visible to it",
-    Lack.REFERENCE: "they go through different descriptors: what a shader orders holds for one",
+    MissingOrder.AVAILABILITY: "the write happens before the other access, and is not made available to it",
+    MissingOrder.VISIBILITY: "the write happens before the read, and is made available, but not visible to it",
+    MissingOrder.REFERENCE: "they go through different descriptors: what a shader orders holds for one",
 }
 """Of accesses that one happens before the other."""
 MENDED = Semantics.ACQUIRE_RELEASE | Semantics.MAKE_AVAILABLE | Semantics.MAKE_VISIBLE

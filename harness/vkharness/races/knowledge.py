@@ -6,7 +6,7 @@ takes over what was passed on. Knowledge is kept by storage class, since semanti
 ("Inter-Thread-Happens-Before"). That writes are available to a memory domain is knowledge of the same kind: it is
 passed on and taken over like accesses are ("Availability and Visibility").
 
->>> layout = Layout(64)
+>>> layout = DispatchLayout(64)
 >>> one, other = Invocation(0, layout), Invocation(1, layout)
 >>> one.accesses = 3
 >>> ((reach, passed),) = one.released(Semantics.RELEASE | Semantics.BUFFERS, ScopeReach.ALL, Storage.BUFFER)
@@ -96,7 +96,7 @@ class ScopeReach(IntEnum):
         return self is ScopeReach.ALL or (self is ScopeReach.SUBGROUP and one.subgroup == other.subgroup >= 0)
 
 
-class Layout(NamedTuple):
+class DispatchLayout(NamedTuple):
     """How the invocations of a dispatch are numbered: by work group, and in it by LocalInvocationIndex."""
 
     group_size: int
@@ -174,7 +174,7 @@ class PassedVia(NamedTuple):
         return bool(semantics & self.through.value)
 
 
-class Lack(Enum):
+class MissingOrder(Enum):
     """Why two accesses are not location-ordered."""
 
     ORDER = "order"
@@ -203,7 +203,7 @@ class Invocation:
         "_fenced", "_known", "_read", "_visible", "accesses", "fenced_at", "home", "last", "layout", "number", "spend",
     )  # fmt: skip
 
-    def __init__(self, number: int, layout: Layout, spend: Callable[[int], None] = lambda _: None) -> None:
+    def __init__(self, number: int, layout: DispatchLayout, spend: Callable[[int], None] = lambda _: None) -> None:
         self.number, self.layout, self.home = number, layout, layout.home(number)
         self.spend = spend
         """Counts work that is done for it."""

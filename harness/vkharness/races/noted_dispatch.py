@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from vkharness.races.knowledge import Invocation, Layout, ScopeReach, Semantics, Storage, meet
+from vkharness.races.knowledge import DispatchLayout, Invocation, ScopeReach, Semantics, Storage, meet
 from vkharness.races.shader_names import Line, ShaderNames
 from vkharness.races.shared_words import WORD, Atomic, Instruction, RacingPair, SharedWords, Word
 from vkharness.shader.execution.access_chains import Registers
@@ -50,7 +50,7 @@ class Notes:
     def __init__(self) -> None:
         self.on_read: Instruction | None = None
         self.on_write: Instruction | None = None
-        self.invocation = Invocation(0, Layout(1))
+        self.invocation = Invocation(0, DispatchLayout(1))
         self.interval = 0
         self.everywhere = SharedWords()
         """Memory that all work groups reach."""
@@ -383,7 +383,7 @@ class NotedDispatch(Dispatch):
         super().__init__(code, entry, extent, resources, specialization, limit)
         self.names, self.notes = names, self.stored.notes
         self.group_size = self.size[0] * self.size[1] * self.size[2]
-        self.layout = Layout(self.group_size)
+        self.layout = DispatchLayout(self.group_size)
         self._group_now: list[Invocation] = []
         self._classes = (Storage.SHARED, Storage.BUFFER, Storage.IMAGE)
 

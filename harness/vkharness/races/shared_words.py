@@ -10,7 +10,7 @@ from vkharness.races.knowledge import (
     Home,
     Invocation,
     Known,
-    Lack,
+    MissingOrder,
     Passed,
     PassedVia,
     ScopeReach,
@@ -137,7 +137,7 @@ class RacingPair(NamedTuple):
     place: Word
     first: InvocationAccess
     second: InvocationAccess
-    lacks: Lack
+    lacks: MissingOrder
 
 
 class _Head(NamedTuple):
@@ -239,7 +239,11 @@ class SharedWords:
         for sort, several in [*cell.sorts.items()]:
             if sort.begin < own.end and own.begin < sort.end and (sort.writes or own.writes):
                 for other, lack in _racing(sort, several, access, by, cell.raced):
-                    if lack in (Lack.ORDER, Lack.VISIBILITY) and other.instruction.writes and cell.saw(other, own, by):
+                    if (
+                        lack in (MissingOrder.ORDER, MissingOrder.VISIBILITY)
+                        and other.instruction.writes
+                        and cell.saw(other, own, by)
+                    ):
                         continue
                     cell.raced.add((other.instruction.number, instruction.number))
                     yield RacingPair(place, other, access, lack)
@@ -300,7 +304,7 @@ class SharedWords:
 
 def _racing(
     sort: AccessSort, several: _Several, access: InvocationAccess, by: Invocation, raced: set[tuple[int, int]]
-) -> Iterator[tuple[InvocationAccess, Lack]]:
+) -> Iterator[tuple[InvocationAccess, MissingOrder]]:
     """The accesses of a sort that conflict with an access that nothing orders behind them, but of instructions that
     raced there already."""
     own = access.sort
@@ -321,19 +325,19 @@ def _racing(
             yield other, lack
 
 
-def _lack(other: InvocationAccess, sort: AccessSort, own: AccessSort, by: Invocation) -> Lack | None:
+def _lack(other: InvocationAccess, sort: AccessSort, own: AccessSort, by: Invocation) -> MissingOrder | None:
     """What an access lacks that is not ordered before the next one, of this sort ("Location-Ordered")."""
     is_over = _happens_before(other, sort, own, by)
     if not (sort.non_private and own.non_private):
-        return Lack.ORDER
+        return MissingOrder.ORDER
     if sort.reads and is_over:
         return None
     if is_over and own.is_ordered_when_over(sort):
         return None
     if not sort.writes or not (is_over or by.knows_availability()):
-        return Lack.ORDER
+        return MissingOrder.ORDER
     if not own.shares_reference(sort) or sort.storage is not own.storage:
-        return Lack.REFERENCE if is_over else Lack.ORDER
+        return MissingOrder.REFERENCE if is_over else MissingOrder.ORDER
     if own.writes:
         common = [each for each in domains(ScopeReach.ALL, by.home) if each.holds(by.layout.home(other.invocation))]
         if _is_available(other, sort, by, common):
@@ -343,9 +347,9 @@ def _lack(other: InvocationAccess, sort: AccessSort, own: AccessSort, by: Invoca
         if is_visible or _is_available(other, sort, by, domains(own.visible, by.home)):
             return None
     if not is_over:
-        return Lack.ORDER
+        return MissingOrder.ORDER
     reaches = _is_available(other, sort, by, domains(ScopeReach.ALL, by.home))
-    return Lack.VISIBILITY if reaches and not own.writes else Lack.AVAILABILITY
+    return MissingOrder.VISIBILITY if reaches and not own.writes else MissingOrder.AVAILABILITY
 
 
 def _happens_before(other: InvocationAccess, sort: AccessSort, own: AccessSort, by: Invocation) -> bool:
