@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.support.streams import two_buffers
 from vkharness.check import Analysis
 from vkharness.findings import Finding
 from vkharness.mending import device_runs
+from vkharness.replay.contents.observe import Outputs, Surface
 
 OURS = ("READ_AFTER_WRITE", "vkCmdCopyBuffer", "vkCmdFillBuffer")
 OTHER = ("WRITE_AFTER_WRITE", "vkCmdDispatch", "vkCmdDispatch")
@@ -43,6 +45,18 @@ def test_a_hazard_that_the_layer_still_reports_proves_nothing(
     monkeypatch.setattr(device_runs, "_reported", lambda trace, *_: said[trace.stem])
     [(held, line)] = device_runs._under_the_layer(Path("before"), Path("after"), "lavapipe", findings())
     assert held is holds and ("no hazard" in line) == (not after)
+
+
+def test_a_read_of_the_host_is_the_same_one_behind_an_inserted_barrier() -> None:
+    """A read is named by its block, and a mend moves that."""
+
+    def left(*blocks: int, byte: int = 1) -> Outputs:
+        bytes_ = np.full(4, byte, np.uint8)
+        return Outputs({(-each, None): Surface(-each, None, bytes_) for each in blocks})
+
+    assert device_runs._differing(left(30, 32), left(31, 33)) == []
+    assert device_runs._differing(left(30), left(31, byte=2)) == [-1]
+    assert device_runs._differing(left(30, 32), left(31)) == [-2], "one read is gone"
 
 
 class Layer:

@@ -24,7 +24,7 @@ from tests.support.passes import (
     subpass,
     view,
 )
-from tests.support.streams import DEPTH, GENERAL, R8G8B8A8, STENCIL, UNDEFINED, Stream
+from tests.support.streams import DEPTH, GENERAL, R8G8B8A8, STENCIL, UNDEFINED, Stream, struct
 from vkharness.check import Analysis
 from vkharness.device.drivers import find_driver
 from vkharness.device.process import Worker
@@ -81,6 +81,35 @@ def test_a_descriptor_that_no_shader_uses_goes_with_its_buffer(tmp_path: Path) -
     assert [each["dstBinding"] for each in update["pDescriptorWrites"]] == [0, 1], "the shader writes to the second one"
     assert [each["pBuffer"] for each in calls(small, "vkCreateBuffer")] == [a, b]
     assert can_run(small, tmp_path)
+
+
+def test_two_descriptors_of_one_buffer_stay_where_the_shader_uses_both() -> None:
+    stream = Stream()
+    a, b = stream.buffer(64), stream.buffer(64)
+    dispatch = stream.compute("add_words", [a, a, b])
+    stream.begin()
+    stream.fill(b, 7)
+    dispatch.run()
+    stream.submit()
+    update = [each for call in calls(reduced(stream), "vkUpdateDescriptorSets") for each in call["pDescriptorWrites"]]
+    assert [each["dstBinding"] for each in update] == [0, 1, 2], "the judge sees one access of `a` either way"
+
+
+def test_each_query_whose_result_a_copy_waits_for_stays_written() -> None:
+    stream = Stream()
+    results = stream.buffer(64)
+    info = struct("VkQueryPoolCreateInfo", queryType=0, queryCount=4)
+    pool = stream.make("vkCreateQueryPool", "pQueryPool", info)
+    stream.begin()
+    stream.cmd("ResetQueryPool", queryPool=pool, firstQuery=0, queryCount=4)
+    for query in range(3):
+        stream.cmd("BeginQuery", queryPool=pool, query=query, flags=0)
+        stream.cmd("EndQuery", queryPool=pool, query=query)
+    stream.fill(results, 7)
+    ask = {"dstBuffer": results, "dstOffset": 0, "stride": 8, "flags": 3}
+    stream.cmd("CopyQueryPoolResults", queryPool=pool, firstQuery=0, queryCount=2, **ask)
+    stream.submit()
+    assert [each["query"] for each in calls(reduced(stream), "vkCmdEndQuery")] == [0, 1], "or a replay waits for ever"
 
 
 def passes(form: int, kept: int) -> tuple[Stream, list[int]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,16 @@ def native_job(trace: str, device: str) -> dict[str, Any]:
 
 
 def _differing(expected: Outputs, observed: Outputs) -> list[int]:
-    return sorted({each.resource for each in compare(expected, observed)})
+    return sorted({each.resource for each in compare(_by_order(expected), _by_order(observed))})
+
+
+def _by_order(outputs: Outputs) -> Outputs:
+    """With the reads of the host numbered from -1 on. They are named by their blocks, and a mend moves these."""
+    reads = sorted((resource for resource, _ in outputs.surfaces if resource < 0), reverse=True)
+    numbers = {each: -number for number, each in enumerate(reads, 1)}
+    moved = (replace(each, resource=numbers.get(each.resource, each.resource)) for each in outputs.surfaces.values())
+    renamed = {(each.resource, each.subresource): each for each in moved}
+    return replace(outputs, surfaces=renamed)
 
 
 def _answer(answer: dict[str, Any] | Died) -> dict[str, Any]:

@@ -14,16 +14,15 @@ from vkharness.reduction.paths import DESCRIPTORS, Path, element, without_elemen
 from vkharness.reduction.serving import serving
 from vkharness.reduction.shader_state import ShaderStates
 from vkharness.reduction.structure import BRACKETS, Structure, command_buffers, semaphore_operations
+from vkharness.reduction.unserved_commands import unwritten_descriptors, unwritten_queries
 from vkharness.reduction.visible_state import unseen
 from vkharness.spec.command_classes import ACQUIRES, BEGINS_RENDERING, PRESENT, QUEUE_WORK, is_recorded, is_submit
-from vkharness.spec.names import flags_value
 from vkharness.spec.shapes import main_name
 from vkharness.trace.calls import Block, Call
 
 RESETS_QUERIES = "vkCmdResetQueryPool"
 DEEPEST = 64
 """Command buffers that execute one inside the other. Vulkan has two without an extension."""
-_WAIT = flags_value("VkQueryResultFlags", "VK_QUERY_RESULT_WAIT_BIT")
 _NEVER_EMPTY = ("pRegions", "pRanges", "pRects", "pAttachments", "pCommandBuffers", "pEvents")
 """Arrays of commands that may not be empty: the command goes with the last element."""
 
@@ -214,9 +213,10 @@ class _Removal:
     # -- whether it can run --------------------------------------------------------------------------------------------
 
     def _can_run(self, blocks: list[Block]) -> bool:
-        """Whether no event is waited for that nothing sets, and no command buffer runs that is not recorded."""
+        """Whether no event is waited for that nothing sets, no command buffer runs that is not recorded, and no
+        command lacks descriptors or queries that it has in the whole stream."""
         recorded: dict[int, list[Call]] = {}
-        if _waits_for_no_query(blocks):
+        if self._lacks_more(blocks):
             return False
         signaled: set[int] = set()
         pending: dict[int, Path] = {}
@@ -245,21 +245,10 @@ class _Removal:
                     pending.pop(semaphore, None)
         return True
 
-
-def _waits_for_no_query(blocks: Iterable[Block]) -> bool:
-    """Whether a copy waits for results of a pool of which no query is written."""
-    calls = [block for block in blocks if isinstance(block, Call) and is_recorded(block.name)]
-    written = {
-        call.args.get("queryPool")
-        for call in calls
-        if call.name.startswith(("vkCmdEndQuery", "vkCmdWrite", "vkCmdBuild"))
-    }
-    return any(
-        call.name == "vkCmdCopyQueryPoolResults"
-        and call.args["flags"] & _WAIT
-        and call.args["queryPool"] not in written
-        for call in calls
-    )
+    def _lacks_more(self, blocks: list[Block]) -> bool:
+        descriptors, queries = unwritten_descriptors(blocks, self._states), unwritten_queries(blocks)
+        whole = self.structure.blocks.values() if descriptors or queries else ()
+        return bool(descriptors - unwritten_descriptors(whole, self._states) or queries - unwritten_queries(whole))
 
 
 def _events_come(

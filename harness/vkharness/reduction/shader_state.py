@@ -28,6 +28,8 @@ class ShaderState(NamedTuple):
     sets: frozenset[int]
     """Numbers of descriptor sets."""
     push_constants: bool
+    bindings: frozenset[tuple[int, int]] = frozenset()
+    """(set, binding) of the descriptors that are known to be used and are no array."""
 
 
 NOT_KNOWN = ShaderState(_ANY, True)
@@ -62,8 +64,9 @@ class ShaderStates:
             uses = [reflect(self._code(each), each["pName"], None, each["stage"]) for each in stages]
         except (UserError, LookupError):
             return NOT_KNOWN
-        sets = frozenset(use.set for each in uses for use in each.uses)
-        return ShaderState(sets, any(each.push_constants for each in uses))
+        used = [use for each in uses for use in each.uses]
+        bindings = frozenset((use.set, use.binding) for use in used if use.array_size == 1)
+        return ShaderState(frozenset(use.set for use in used), any(each.push_constants for each in uses), bindings)
 
     def _code(self, stage: Mapping[str, Any]) -> bytes:
         made = self._structure.blocks[self._structure.maker[stage["module"]]]
