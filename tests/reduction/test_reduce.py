@@ -15,7 +15,7 @@ from vkharness.device.drivers import find_driver
 from vkharness.device.process import Worker
 from vkharness.findings import Hazard
 from vkharness.fuzz import reduce_fuzz
-from vkharness.reduction.oracle import identity
+from vkharness.reduction.oracle import brings_others, identity
 from vkharness.reduction.parting import with_narrow_barriers
 from vkharness.reduction.reduce import Reduction, reduce
 from vkharness.reduction.shader_state import ShaderStates
@@ -46,6 +46,15 @@ def commands(small: Reduction) -> list[str]:
 def call(small: Reduction, name: str) -> dict[str, Any]:
     [found] = [block for block in small.blocks if isinstance(block, Call) and block.name == name]
     return found.args
+
+
+def test_another_hazard_at_a_command_is_not_taken_for_the_one_that_was_there() -> None:
+    """A frame that loses its wait for an acquired image has another hazard, which the wanted mend does not mend."""
+    before = frozenset({(Hazard.WRITE_AFTER_READ, "a", "b", 43, 40, 10)})
+    assert not brings_others(frozenset(), before) and not brings_others(before, before)
+    assert not brings_others(frozenset({(Hazard.WRITE_AFTER_READ, "a", "c", 43, 39, 10)}), before)
+    assert brings_others(frozenset({(Hazard.WRITE_AFTER_PRESENT, "a", "b", 43, 40, 10)}), before)
+    assert brings_others(frozenset({(Hazard.WRITE_AFTER_READ, "a", "b", 44, 40, 10)}), before)
 
 
 def names(small: Reduction) -> list[str]:

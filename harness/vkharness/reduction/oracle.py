@@ -113,6 +113,12 @@ def by_model_alone(finding: Finding) -> bool:
     return finding.judges == ("model",)
 
 
+def brings_others(after: frozenset[Identity], before: frozenset[Identity]) -> bool:
+    """Whether a smaller stream has more other findings than before, or one of another hazard at a command."""
+    hazards, known = ({(hazard, call) for hazard, _, _, call, *_ in several} for several in (after, before))
+    return len(after) > len(before) or not hazards <= known
+
+
 def others_of(findings: Iterable[Finding], wanted: Identity) -> frozenset[Identity]:
     """The findings that count, without the wanted one."""
     return frozenset(identity(each) for each in findings if each.counts) - {wanted}

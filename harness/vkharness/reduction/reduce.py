@@ -19,7 +19,7 @@ from vkharness.check import Analysis
 from vkharness.findings import Finding, Place, UserError
 from vkharness.reduction.history import PastCommand, accessed, executed
 from vkharness.reduction.levels import LEVELS, Piece, descriptors, left_out
-from vkharness.reduction.oracle import Answer, Identity, Oracle, by_model_alone, identity, others_of
+from vkharness.reduction.oracle import Answer, Identity, Oracle, brings_others, by_model_alone, identity, others_of
 from vkharness.reduction.parting import with_barriers, with_narrow_barriers, with_subpass_dependencies
 from vkharness.reduction.removal import remove
 from vkharness.reduction.sizes import SIZES
@@ -255,10 +255,10 @@ class _Loop:
         return left is not None and self._try(what, left)
 
     def _try(self, what: str, left: list[Block]) -> bool:
-        """Takes a stream if it still has the finding and no more others."""
+        """Takes a stream if it still has the finding, no more others and none of another hazard."""
         answer = self._ask(left)
         self.progress(what, len(self.best.blocks), self.best.commands)
-        if answer.finding is None or len(answer.others) > len(self.best.others):
+        if answer.finding is None or brings_others(answer.others, self.best.others):
             return False
         if not self.shows(left, answer.finding):
             return False

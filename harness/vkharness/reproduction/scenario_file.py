@@ -206,7 +206,18 @@ class _Writer:
         lines.append(
             "    " + docstring(f"{self.finding.place.command} needs a dependency on {self.finding.prior.command}.")
         )
+        if features := self._features():
+            lines.append(f"    rig.require({', '.join(map(python_string, features))})")
         return lines + (["    vk = rig.vk"] if "vk." in body.replace("rig.vk", "") else [])
+
+    def _features(self) -> list[str]:
+        """The features that indirect draws of the stream need beside those of the rig's own methods."""
+        draws = [
+            call for call in self._calls() if call.name.startswith(("vkCmdDrawIndirect", "vkCmdDrawIndexedIndirect"))
+        ]
+        counted = any("countBuffer" in call.args for call in draws)
+        several = any(call.args.get("drawCount", 0) > 1 for call in draws)
+        return [*(["drawIndirectCount"] if counted else []), *(["multiDrawIndirect"] if several else [])]
 
     def _claims(self) -> tuple[str, list[str]]:
         """The arguments of `scenario`, and what they need to be imported."""
