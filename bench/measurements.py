@@ -197,6 +197,11 @@ MEASUREMENTS = {
         "Does a round of 40 commands cost the same late as early, where nothing is ever destroyed?",
         "python bench/growth.py",
     ),
+    "reports": Measurement(
+        "Is the verdict right on programs that were rebuilt from public reports, as reported and as mended, and what "
+        "does today's layer say of them?",
+        "python -m bench.reports",
+    ),
     "distributions": Measurement(
         "What comes of the tests on bare distributions? ci/distributions runs them; this is what it noted.",
         "python -m bench.distributions",
