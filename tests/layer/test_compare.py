@@ -336,3 +336,30 @@ def test_the_file_is_sound() -> None:
         assert len(entry.rename) in (0, 2), entry.id
         if condition:
             signature(CONDITIONS[condition]).bind(subject, **arguments)
+
+
+@pytest.mark.parametrize(("size", "explained"), [(256, True), (1024, False), (64, False), (None, False)])
+def test_a_barrier_of_the_bytes_that_are_accessed_is_too_small_for_the_layer(size: int | None, explained: bool) -> None:
+    """It takes the whole range of both descriptors. Where that is ordered too, or less is, or all, something else is
+    wrong with what it says."""
+    stream = streams.Stream()
+    held = stream.buffer(1024)
+    first, second = (stream.compute(shader, [held], bytes(4)) for shader in ("fill_words", "atomic_add"))
+    stream.begin()
+    first.run()
+    if size is not None:
+        part = streams.struct(
+            "VkBufferMemoryBarrier2", srcStageMask=0x800, srcAccessMask=1 << 34, dstStageMask=0x800,
+            dstAccessMask=1 << 33, buffer=held, offset=0, size=size,
+        )  # fmt: skip
+        stream.cmd("PipelineBarrier2", pDependencyInfo=streams.struct("VkDependencyInfo", pBufferMemoryBarriers=[part]))
+    at = second.run()
+    stream.submit()
+    read = STORED.replace("WRITE", "READ")
+    said = LayerMessage(
+        "SYNC-HAZARD-READ-AFTER-WRITE", RAW, "vkCmdDispatch", "", "record", read, STORED, "vkCmdDispatch"
+    )
+    said = replace(said, call=at, resource=held)
+    found = comparing.compare([], [said], known_differences(TODAY), stream.blocks)
+    ids = [each.difference.id for each in found.expected if each.difference]
+    assert ("whole-ranges-of-descriptors" in "".join(ids)) == explained, found

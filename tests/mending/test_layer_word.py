@@ -43,6 +43,7 @@ def test_a_hazard_that_the_layer_still_reports_proves_nothing(
     said = {"before": set(before), "after": set(after)}
     monkeypatch.setattr(device_runs, "find_layer", lambda _: Layer)
     monkeypatch.setattr(device_runs, "_reported", lambda trace, *_: said[trace.stem])
+    monkeypatch.setattr(device_runs, "_is_known", lambda *_: False)
     [(held, line)] = device_runs._under_the_layer(Path("before"), Path("after"), "lavapipe", findings())
     assert held is holds and ("no hazard" in line) == (not after)
 
@@ -57,6 +58,14 @@ def test_a_read_of_the_host_is_the_same_one_behind_an_inserted_barrier() -> None
     assert device_runs._differing(left(30, 32), left(31, 33)) == []
     assert device_runs._differing(left(30), left(31, byte=2)) == [-1]
     assert device_runs._differing(left(30, 32), left(31)) == [-2], "one read is gone"
+
+
+def test_a_known_difference_of_the_layer_is_no_doubt_about_the_mend(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_runs, "find_layer", lambda _: Layer)
+    monkeypatch.setattr(device_runs, "_reported", lambda *_: {OURS})
+    monkeypatch.setattr(device_runs, "_is_known", lambda *_: True)
+    [(held, line)] = device_runs._under_the_layer(Path("before"), Path("after"), "lavapipe", findings())
+    assert held and line.endswith("READ_AFTER_WRITE at vkCmdCopyBuffer, which is a known difference of that layer")
 
 
 class Layer:

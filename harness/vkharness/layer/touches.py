@@ -88,7 +88,7 @@ class Facts(NamedTuple):
         for effect in self.effects:
             if isinstance(effect, Access):
                 yield from effect.aliases
-            for barrier in _barriers(effect):
+            for barrier in barriers_of(effect):
                 yield from (alias for part in barrier.ranges for alias in part.aliases)
 
 
@@ -132,7 +132,7 @@ def touches_of(effects: Iterable[Effect]) -> Iterator[Touch]:
             yield Touch(*where, kind.name, kind.write, kind.stage, effect.atomic, effect.rewrite, declared)
             if effect.atomic:
                 yield Touch(*where, kind.name.removesuffix("READ") + "WRITE", True, kind.stage, True)
-        for barrier in _barriers(effect):
+        for barrier in barriers_of(effect):
             for part in barrier.ranges:
                 if part.transition:
                     yield Touch(part.resource, part.space, part.spans, TRANSITION, True)
@@ -141,7 +141,8 @@ def touches_of(effects: Iterable[Effect]) -> Iterator[Touch]:
                 yield Touch(moved.resource, moved.space, moved.spans, TRANSITION, True)
 
 
-def _barriers(effect: Effect) -> tuple[Barrier, ...]:
+def barriers_of(effect: Effect) -> tuple[Barrier, ...]:
+    """The barriers of an effect: itself, or those of a wait for events."""
     if isinstance(effect, Barrier):
         return (effect,)
     return effect.barriers if isinstance(effect, WaitEvents) else ()

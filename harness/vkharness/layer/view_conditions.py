@@ -19,8 +19,8 @@ from vkharness.layer.parse import RECORD, LayerMessage, plain_command
 from vkharness.layer.silence import hides_vertices, is_unrecorded, recorded_touches
 from vkharness.layer.stream import Executed, Stream
 from vkharness.layer.subject import EVERYWHERE, LAYER, ExecutedCommand, Subject, recordings_of
-from vkharness.layer.touches import TRANSITION, Touch, apart, common
-from vkharness.spans import ENDLESS, Span, merge, overlap
+from vkharness.layer.touches import TRANSITION, Touch, apart, barriers_of, common
+from vkharness.spans import ENDLESS, Span, merge, overlap, subtract
 from vkharness.spec.command_classes import DRAWS, ENDS_RENDERING, NEXT_SUBPASS, RENDERING
 from vkharness.spec.enums import VkPipelineStage2, VkQueryResult
 from vkharness.spec.scopes import ACCESS_KINDS
@@ -79,8 +79,8 @@ def met(before: Sequence[Seen], touch: Touch) -> Iterator[Met]:
 
 @condition
 def seen_as(subject: Subject, view: str, **arguments: Any) -> bool:
-    """The second access is held against the first one as the view has the commands, and as we have them it is not; or
-    the other way round, if we found it."""
+    """The second access is held against the first one as the view has the commands, and as we have them it is not, or
+    only where a barrier of a part orders them; or the other way round, if we found it."""
     return any(_is_seen_otherwise(subject, steps, partial(VIEWS[view], **arguments)) for steps in subject.occurrences)
 
 
@@ -117,9 +117,27 @@ def _is_seen_otherwise(subject: Subject, steps: Sequence[ExecutedCommand], seen:
             ours += map(stream.touches, calls) if seen.func in (recorded, several) else recorded(stream, calls)
             theirs += islice(seen(stream, [*calls, *last]), len(calls))
         told, other = (ours, theirs) if subject.finding is not None else (theirs, ours)
-        if conflict := _conflict(subject, steps, told):
-            return not overlap(merge(conflict), merge(_conflict(subject, steps, other)))
+        if conflict := merge(_conflict(subject, steps, told)):
+            same = overlap(conflict, merge(_conflict(subject, steps, other)))
+            return not same or (subject.finding is None and _is_ordered_there_alone(subject, steps, same, conflict))
     return False
+
+
+def _is_ordered_there_alone(
+    subject: Subject, steps: Sequence[ExecutedCommand], here: Sequence[Span], everywhere: Sequence[Span]
+) -> bool:
+    """Whether a barrier of a part of the resource covers all `here`, where we have both accesses, and not `everywhere`,
+    where the layer has them."""
+    spaces = {each.space for each in subject.stream.touches(steps[-1].call) if subject.at_issue(each).spans}
+    parts = (
+        part
+        for step in steps
+        for effect in subject.stream.facts(step.call).effects
+        for barrier in barriers_of(effect)
+        for part in barrier.ranges
+        if part.space in spaces
+    )
+    return any(not subtract(here, part.spans) and subtract(everywhere, part.spans) for part in parts)
 
 
 def _found(subject: Subject, second: Call) -> list[Stream]:
