@@ -200,7 +200,7 @@ MEASUREMENTS = {
     "reports": Measurement(
         "Is the verdict right on programs that were rebuilt from public reports, as reported and as mended, and what "
         "does today's layer say of them?",
-        "python -m bench.reports",
+        "python -m bench.reports --jobs 4",
     ),
     "distributions": Measurement(
         "What comes of the tests on bare distributions? ci/distributions runs them; this is what it noted.",

@@ -1,6 +1,6 @@
 """Asks all judges about programs that were rebuilt from public reports, each as it was reported and as it was mended.
 
-    python -m bench.reports [--reproduce] [NAME]...
+    python -m bench.reports [--reproduce] [--jobs N] [NAME]...
 
 Each file beside this one that is no part of the engine is such a program: its first line says what it rebuilds. It runs
 mirrored on a software driver, with several queue families where it asks for some. A line has the verdict on both forms
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -135,14 +136,14 @@ def rebuilt(program: Path, folder: Path, reproduce: bool) -> Rebuilt:
 
 @click.command(help=(__doc__ or "").splitlines()[0])
 @click.option("--reproduce", is_flag=True, help="Do all that `vkharness reproduce` does with each reported form, too.")
+@click.option("--jobs", default=1, show_default=True, help="So many programs at once.")
 @click.argument("names", nargs=-1)
-def main(reproduce: bool, names: tuple[str, ...]) -> None:
+def main(reproduce: bool, jobs: int, names: tuple[str, ...]) -> None:
     """Prints a line for each program, then how many are right."""
     chosen = [each for each in programs() if not names or each.stem in names]
     right = silent = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for program in chosen:
-            one = rebuilt(program, Path(folder), reproduce)
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
+        for one in pool.map(lambda program: rebuilt(program, Path(folder), reproduce), chosen):
             right += one.is_right
             silent += one.layer.startswith("0 ")
             click.echo(f"{one.name}: {one.reported}; mended: {one.mended}; layer: {one.layer}")
