@@ -76,8 +76,7 @@ def native_types() -> dict[str, NativeType]:
             ),
         ),
         "BoundSets": NativeType(
-            lambda program: program.sets.made(),
-            (("bind", "biKzB"), ("bind", "biKzB"), ("plan", "Tb"), ("write", "zU"), ("opened", "bVQ")),
+            lambda program: program.sets.made(), (("bind", "biKzB"), ("bind", "biKzB"), ("plan", "Tb"), ("write", "zU"))
         ),
         "MovedPlan": NativeType(lambda program: program.moves.made(), (("plan", "M"),)),
         "ContentDraws": NativeType(
@@ -330,8 +329,6 @@ class HostileProgram:
         "B": lambda self: self.sets.bind(),
         "U": lambda self: self.sets.writes(),
         "T": lambda self: self.sets.plans(),
-        "V": lambda self: self.sets.bind_vertices(),
-        "Q": lambda self: self.sets.state(),
         "M": lambda self: self.moves.numbers(),
         "h": lambda self: self.draws.numbers(),
         "H": lambda self: self.draws.plans(),

@@ -10,7 +10,7 @@ from hunts.hostile_commands import MakesCalls
 from hunts.hostile_moves import SPACE, TRIES, Odd, usual
 from vkharness import native
 from vkharness.commands.drawing.vertex import VERTEX_READ
-from vkharness.commands.flat_reaches import Writes, flat_reach, reach_behind
+from vkharness.commands.flat_reaches import Writes, moved_plan, reach_behind
 from vkharness.findings import Certainty
 from vkharness.trace.effects import Access
 
@@ -95,8 +95,7 @@ class HostileDraws:
         """The flat plan of a draw that accesses something else than vertices."""
         part = Access(at, 0, (), 0), 0, Writes.NOTHING, ((0, 4),)
         words = ((7, SPACE, 20_000 + 100 * at, 0),)
-        moved = native.core.MovedPlan(flat_reach(1, part), words, ((0, 0, 0),), (), ())  # type: ignore[union-attr]
-        return moved.plan((0,))
+        return moved_plan([part], words, ((0, 0, 0),), (), ()).plan((0,))
 
 
 class HostileChunk:

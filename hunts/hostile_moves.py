@@ -11,6 +11,7 @@ from hunts.hostile_commands import MakesCalls
 from vkharness import native
 from vkharness.commands.contents.content_steps import NOTHING
 from vkharness.trace.effects import Access
+from vkharness.trace.resources import Buffer
 
 TRIES = 20
 """How often a plan of odd parts is tried before one of usual parts is made."""
@@ -63,7 +64,14 @@ class HostileMoves:
             end = begin if isusual else pick.choice((begin, *steps))
             terms.append(odd((odd(pick.randrange(memories)), odd(number), begin, end)))
         limits = tuple(odd((odd(pick.randrange(memories)), 1 << pick.randrange(40))) for _ in range(pick.randrange(3)))
-        return native.core.MovedPlan(reach, odd(words), odd(numbers), odd(tuple(terms)), odd(limits), odd(()))  # type: ignore[union-attr]
+        by_id = {
+            at: odd(Buffer(at, odd(1 << pick.randrange(40)), odd(None), odd(0))) for at in range(pick.randrange(20))
+        }
+        several = range(pick.randrange(3)) if self._numbers else ()
+        numbered = [(odd(pick.randrange(memories)), odd(pick.randrange(self._numbers)), odd(0)) for _ in several]
+        buffers = odd(by_id), Buffer, odd(tuple(odd(each) for each in numbered))
+        given = odd(words), odd(numbers), odd(tuple(terms)), odd(limits), odd(())
+        return native.core.MovedPlan(reach, *given, *buffers)  # type: ignore[union-attr]
 
     def _reach(self, writes: list[int], odd: Odd) -> Any:
         """The common form of plans that access each memory once, or seldom more."""

@@ -10,8 +10,7 @@ from typing import Any
 from hunts.hostile_commands import MakesCalls
 from vkharness import native
 from vkharness.commands.contents.content_steps import NOTHING
-from vkharness.commands.drawing.plans_by_sets import VERTICES, PlansBySets
-from vkharness.commands.drawing.set_contents import BoundVertices
+from vkharness.commands.drawing.plans_by_sets import PlansBySets
 from vkharness.commands.drawing.state_parts import new_bound_sets, written_infos
 from vkharness.commands.object_state import BoundSet, CommandBuffer, ObjectState
 from vkharness.commands.said_states import KnownBind
@@ -63,33 +62,10 @@ class HostileSets:
         given = self.states[0], by_id, contents_of, Descriptor, Buffer(0, 0), pick.randrange(4), pick.choice((1, 8))
         contents = pick.choice((core.NumberedContents(*given), contents_of))
         types = KnownBind, BoundSet, DescriptorSet, PlansBySets
-        several = self.states[1], by_id, offsets_of, contents, writes, self._open, *types, Access(0, 0, (), 0)
-        vertices = Buffer(0, 0), BoundVertices(0, 0)
+        several = self.states[1], by_id, offsets_of, contents, writes, *types, Access(0, 0, (), 0)
         with contextlib.suppress(TypeError):  # an access has no effects
-            core.BoundSets(*several, several[-1], *vertices, 1)
-        with contextlib.suppress(TypeError):  # and no buffer is bound
-            core.BoundSets(*several, EffectPlan(()), *reversed(vertices), 1)
-        return core.BoundSets(*several, EffectPlan(()), *vertices, pick.randrange(4))
-
-    def _open(self, buffer: Any, args: Any) -> Any:
-        """Returns the state of a bind of vertex buffers, seldom another value than a state has."""
-        program = self._program
-        if program.chosen.random() < 0.2:
-            program.again()
-        return program.value() if program.chosen.random() < 0.3 else program.chosen.choice((None, 0, 1, "a"))
-
-    def bind_vertices(self) -> Any:
-        """The arguments of a bind of vertex buffers, mostly."""
-        odd, pick = self._program.odd, self._program.chosen
-        bound = {name: odd([odd(pick.randrange(5))]) for name in ("pBuffers", "pOffsets")}
-        return odd({"commandBuffer": odd(INTO), "firstBinding": odd(pick.randrange(2))} | bound)
-
-    def state(self) -> Any:
-        """The state of a command buffer by what stands for calls, mostly."""
-        program = self._program
-        after = program.odd({0: program.value()})
-        items = {each: program.odd((program.value(), after)) for each in (0, 1, "a") if program.chosen.random() < 0.8}
-        return program.odd(items)
+            core.BoundSets(*several, several[-1], 1)
+        return core.BoundSets(*several, EffectPlan(()), pick.randrange(4))
 
     def name(self) -> Any:
         """The name of a call, mostly."""
@@ -194,15 +170,7 @@ class HostileState:
             program.again()
         if program.chosen.random() < 0.1:
             self._sets[program.chosen.randrange(2)] = program.value()
-        if program.chosen.random() < 0.1:
-            self._sets[VERTICES] = program.odd({at: program.odd(self._vertices()) for at in (-1, -2)})
         return self._sets if program.chosen.random() < 0.95 else program.value()
-
-    def _vertices(self) -> Any:
-        """A bound vertex buffer that refers to no memory, or to what nobody knows."""
-        held: Any = BoundVertices(4, self._program.address())
-        held.contents = self._program.odd((0, self._program.odd((self._program.chosen.randrange(3), 1, {}))))
-        return BoundSet(held)
 
     def _number(self) -> Any:
         pick = self._program.chosen

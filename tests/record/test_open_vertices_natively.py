@@ -14,8 +14,7 @@ from hunts.front_programs import CallProgram, told_of_program
 from hunts.shader_frames import GRAPHICS, ShaderFrames
 from vkharness import native
 from vkharness.commands.interpret import Interpreter
-from vkharness.commands.open_vertices import OPENS
-from vkharness.commands.said_states import SaidStates
+from vkharness.commands.open_numbers import VERTICES
 from vkharness.fuzz.filled_calls import struct
 
 pytestmark = [pytest.mark.driver, pytest.mark.skipif(native.core is None, reason=f"in use: {native.in_use}")]
@@ -42,22 +41,14 @@ def counted_records(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 @pytest.fixture
 def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """How often Python records a command, by its name, and how often it is asked to open vertex buffers."""
-    counted, opened = counted_records(monkeypatch), SaidStates.open_vertices
-
-    def open_vertices(self: SaidStates, *given: Any) -> Any:
-        counted["opened"] += 1
-        return opened(self, *given)
-
-    monkeypatch.setattr(SaidStates, "open_vertices", open_vertices)
-    return counted
+    return counted_records(monkeypatch)
 
 
 def test_many_binds_run_no_python(counts: Counter[str]) -> None:
     streams = [DenseFrames(seed) for seed in random.Random(7).sample(range(100), 12)]
     in_log = [told(stream, False) for stream in streams]
-    binds = sum(each["name"] == OPENS for stream in streams for each in stream.calls)
-    natively = binds - counts[OPENS] - counts["opened"]
+    binds = sum(each["name"] == VERTICES for stream in streams for each in stream.calls)
+    natively = binds - counts[VERTICES]
     assert natively > binds / 10, (binds, counts)
     assert in_log == [told(stream, True) for stream in streams]
     assert sum(map(len, in_log)) > 1000
@@ -96,6 +87,6 @@ def test_offsets_of_rings_cost_no_more_than_fresh_ones(ring: type[Ring], most: i
     open: to know them costs more than it saves."""
     stream = ring(6)
     in_log = told(stream, False)
-    assert sum(each["name"] == OPENS for each in stream.calls) == 300
-    assert counts[OPENS] + counts["vkCmdDraw"] / 2 < most, counts
+    assert sum(each["name"] == VERTICES for each in stream.calls) == 300
+    assert counts[VERTICES] + counts["vkCmdDraw"] / 2 < most, counts
     assert in_log == told(stream, True)

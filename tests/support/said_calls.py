@@ -9,7 +9,6 @@ from typing import Any
 
 from vkharness.check import Analysis, TraceSaying
 from vkharness.commands.drawing.plans_by_sets import PlansBySets
-from vkharness.commands.open_vertices import OPENS
 from vkharness.commands.said_states import KnownBind, KnownDeferred
 from vkharness.trace.calls import Block, Call
 from vkharness.trace.recorded_commands import Line
@@ -46,11 +45,6 @@ class SaidInOrder:
                 bound = sets.bind(buffer, buffer.id, said.kept, said.name, said.args)
                 if bound is not None:
                     said.kept = bound
-                    del self._calls[0]
-                    continue
-                after = sets.opened(buffer, said.args, state) if said.name == OPENS and said.kept is None else None
-                if after is not None:
-                    state = after
                     del self._calls[0]
                     continue
             kept, deferred = said.kept, None

@@ -164,8 +164,8 @@ def new_flat_plans(objects: ObjectState, repeated: type[tuple[Any, ...]]) -> Any
     rows += [NumberRow(name, None, info, (), "pBufferMemoryBarriers", RANGE) for name, info in BARRIERS.items()]
     rows += [NumberRow(name, None, "", (), SEVERAL.get(name, ""), numbers, by_state=True)
              for name, numbers in NUMBERED.items()]  # fmt: skip
-    rows += [NumberRow(name, None, "", (), "", each.numbers, each.data, each.apart, each.sets, by_state=True)
-             for name, each in OPEN.items()]  # fmt: skip
+    rows += [NumberRow(name, None, "", (each.buffers,) * bool(each.buffers), each.several, each.numbers, each.data,
+                       each.apart, each.sets, by_state=True) for name, each in OPEN.items()]  # fmt: skip
     objects.plans.flat = core.FlatPlans(objects.plans.places, objects.said, repeated, tuple(rows))
     return objects.plans.flat
 

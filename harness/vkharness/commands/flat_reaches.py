@@ -18,6 +18,7 @@ from vkharness.native import core
 from vkharness.spans import Span
 from vkharness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 from vkharness.trace.effects import Access, Barrier, Effect, joined_ranges, moved_to
+from vkharness.trace.resources import Buffer
 
 MOST_FLAT = 16
 """Accesses of a command that may have a flat plan (`FlatReach::MOST` of the native core)."""
@@ -29,6 +30,7 @@ INPUT_READS = {
     )
 }  # fmt: skip
 """The kinds of access of which all that there is to say is what is read, and how sure that is."""
+NOTHING_MADE: dict[int, Any] = {}
 FixedPlace = tuple[int, int, int]
 """Memory that lies in one place: its resource, its space, and the first address."""
 
@@ -90,18 +92,21 @@ def moved_plan(
     terms: tuple[tuple[int, int, int, int], ...],
     limits: tuple[tuple[int, int], ...],
     opened: tuple[Any, ...] = (),
+    places: tuple[tuple[int, int, int], ...] = (),
+    by_id: dict[int, Any] = NOTHING_MADE,
 ) -> Any:
     """The `MovedPlan` of a command that makes these accesses, and says these `numbers`; None where that has no flat
     plan. `words` has of each memory the resource, the space, where it begins, and how much longer the last range is
     than the parts say. Of a number it knows what the command said, and the least and greatest with which others do the
     same elsewhere. A term is a memory, a number, and by how many bytes 1 more of it moves the begin, and the end, of
     what is accessed there, which never lies behind the limit of the memory. The last numbers are those that the state
-    leaves open of what is `opened` (`OpenNumbers`)."""
+    leaves open of what is `opened` (`OpenNumbers`). `places` has memories that are buffers of which a number is the id,
+    found `by_id`, with these numbers, and where the buffers begin that the command said."""
     reach = None if len(parts) > MOST_FLAT else flat_reach(len(words), *parts)
     if reach is None or core is None:
         return None
     try:
-        moved = core.MovedPlan(reach, words, numbers, terms, limits, opened)
+        moved = core.MovedPlan(reach, words, numbers, terms, limits, opened, by_id, Buffer, places)
     except ValueError:
         return None
     return None if moved.plan(tuple([each[0] for each in numbers])) is None else moved

@@ -17,12 +17,10 @@ from vkharness.commands.drawing.state_parts import new_bound_sets
 from vkharness.commands.drawing.traversal import defer_traversal, traverses
 from vkharness.commands.group_commands import masked_begin, with_area
 from vkharness.commands.handlers import ACTS_THOUGH, BY_ARGUMENTS, CALLS, COMMANDS, CallHandler
-from vkharness.commands.known_saying import KnownSaying
 from vkharness.commands.object_state import NOTHING, CommandBuffer, ObjectState
 from vkharness.commands.open_numbers import OPEN
-from vkharness.commands.open_vertices import OPENS
 from vkharness.commands.resources import host_access
-from vkharness.commands.said_state import SaidState
+from vkharness.commands.said_state import KnownSaying, SaidState
 from vkharness.commands.said_states import (
     BINDS_SETS,
     HandledCommand,
@@ -75,9 +73,9 @@ class Saying(Protocol):
     """The interpreter's record of the command, such as a `RepeatedCommand` or a `KnownSaying`; None at first."""
 
 
-MAY_BE_KNOWN = frozenset({*FLAT, *LEARNED, *NUMBERED, *BINDS_SETS, OPENS, *OPEN})
+MAY_BE_KNOWN = frozenset({*FLAT, *LEARNED, *NUMBERED, *BINDS_SETS, *OPEN})
 """The commands of which it may be known what they do though none said the same before."""
-BY_STATE = frozenset({*NUMBERED, *BINDS_SETS, OPENS, *OPEN})
+BY_STATE = frozenset({*NUMBERED, *BINDS_SETS, *OPEN})
 """Those of them of which nothing is known but in a state (`SaidState`)."""
 
 
@@ -131,7 +129,7 @@ class Interpreter:
         self.objects = ObjectState()
         self._states = self.objects.watcher = SaidStates(self.objects)
         self._flat = new_flat_plans(self.objects, RepeatedCommand)
-        self._sets = new_bound_sets(self.objects, self._states)
+        self._sets = new_bound_sets(self.objects)
         self._lines: dict[tuple[str, str | int], Line] = {}
         self.objects.contents.bounds, self.objects.contents.possible = bounds, possible
         self.objects.assumed_rewrites = assumed_rewrites

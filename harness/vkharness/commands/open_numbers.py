@@ -1,8 +1,8 @@
 """Numbers of commands that the state of a command buffer leaves open.
 
 Most programs push other words before each draw, and most of these words are colors or matrices. A stencil mask decides
-no access but by being zero, or whole. And where an index buffer is bound moves what draws read of it, and nothing else
-(`vkharness.commands.drawing.numbered_draws`). So a command of `OPEN` sets its part of the state
+no access but by being zero, or whole. And where index and vertex buffers are bound moves what draws read of them, and
+nothing else (`vkharness.commands.drawing.numbered_draws`). So a command of `OPEN` sets its part of the state
 (`vkharness.commands.said_states`) whatever its numbers are: the command buffer has these. The native core notes them
 there itself once an `OpenNumbers` stands for such commands.
 """
@@ -10,20 +10,25 @@ there itself once an `OpenNumbers` stands for such commands.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from vkharness.commands.drawing.dynamic_state import vertex_input
 from vkharness.commands.drawing.shaders import stage_uses
 from vkharness.commands.handlers import COMMANDS
-from vkharness.commands.known_saying import OpenSaying
 from vkharness.commands.object_state import CommandBuffer, ObjectState
-from vkharness.commands.said_state import Parts
+from vkharness.commands.said_state import KnownSaying, Parts
 from vkharness.spec.command_classes import DRAWS_INDEXED
 from vkharness.spec.enums import VkPipelineBindPoint
+from vkharness.trace.graphics_state import GraphicsPipeline
 
+NUMBER_BYTES = 8
 PUSHES = "vkCmdPushConstants"
 INDICES = "vkCmdBindIndexBuffer"
+VERTICES = "vkCmdBindVertexBuffers"
+MOST_OPEN = 1 << 10
+"""The most `OpenNumbers` of one command buffer: a program may bind fresh buffers in each frame."""
 
 
 class Sets(IntEnum):
@@ -38,6 +43,10 @@ class OpenCommand(NamedTuple):
     """A command that sets state, and the members of its arguments that the state leaves open."""
 
     numbers: tuple[str, ...]
+    several: str = ""
+    """The list of numbers, which are all of them, but for the ids of as many buffers."""
+    buffers: str = ""
+    """The list of these."""
     data: str = ""
     """Bytes of which the last number says how many there are: they are open, and the numbers are not."""
     apart: tuple[int, ...] = ()
@@ -55,14 +64,23 @@ def _no_access_reads_words(objects: ObjectState, buffer: CommandBuffer) -> bool:
 OPEN = {
     PUSHES: OpenCommand(("offset", "size"), data="pValues", is_open=_no_access_reads_words),
     INDICES: OpenCommand(("offset",), sets=Sets.ONCE),
+    VERTICES: OpenCommand((), several="pOffsets", buffers="pBuffers", sets=Sets.ONCE),
     "vkCmdSetStencilCompareMask": OpenCommand(("compareMask",), apart=(0,)),
     "vkCmdSetStencilWriteMask": OpenCommand(("writeMask",), apart=(0, 0xFF)),
 }
 """The commands whose sayings may be `OpenNumbers` together."""
 
 
-class OpenNumbers(OpenSaying):
-    """Stands for all commands that say the same as one beside their numbers, or data."""
+class OpenPart(NamedTuple):
+    """What a number says of a part of the state."""
+
+    part: Hashable
+    is_buffer: bool = False
+    """Whether it is the id of the buffer that is bound there, and not where in the buffer."""
+
+
+class OpenNumbers(KnownSaying):
+    """Stands for all commands that say the same as one beside their numbers, or data: the command buffer has these."""
 
     __slots__ = ("like",)
 
@@ -73,15 +91,27 @@ class OpenNumbers(OpenSaying):
 
     def numbers(self, buffer: CommandBuffer) -> tuple[int, ...]:
         """The numbers that the command buffer has."""
-        count = len(OPEN[self.name].numbers)
-        return struct.unpack_from(f"={count}Q", buffer.left_open[self])
+        held, what = buffer.left_open[self], OPEN[self.name]
+        count = len(held) // NUMBER_BYTES if what.several else len(what.numbers)
+        return struct.unpack_from(f"={count}Q", held)
+
+    def says(self) -> tuple[OpenPart, ...]:
+        """What each number of a bind says."""
+        first = self.args.get("firstBinding")
+        if first is None:
+            return (OpenPart("indices"),)
+        bindings = [("vertices", first + at) for at in range(len(self.args["pOffsets"]))]
+        return tuple([OpenPart(each, is_buffer) for is_buffer in (True, False) for each in bindings])
 
     def bring(self, objects: ObjectState, buffer: CommandBuffer) -> None:
         """Sets what the command with the numbers, or data, that the command buffer has does."""
         what, numbers = OPEN[self.name], self.numbers(buffer)
-        said: dict[str, Any] = dict(zip(what.numbers, numbers, strict=True))
+        said: dict[str, Any] = dict(zip(what.numbers, numbers, strict=False))
+        if what.several:
+            half = len(numbers) // 2
+            said = {what.buffers: list(numbers[:half]), what.several: list(numbers[half:])}
         if what.data:
-            begin = 8 * len(numbers)
+            begin = NUMBER_BYTES * len(numbers)
             said = {what.data: buffer.left_open[self][begin : begin + numbers[-1]]}
         COMMANDS[self.name](objects, buffer, self.args | said)
 
@@ -104,15 +134,49 @@ def leave_open(
     if found is None:
         held = buffer.left_open.items()
         buffer.left_open = {each: kept for each, kept in held if getattr(each, "era", era) == era}
+        if len(buffer.left_open) >= MOST_OPEN:
+            return None
         found = OpenNumbers(name, args, buffer, common, era)
     buffer.left_open[found] = struct.pack(f"={len(numbers)}Q", *numbers)
     return found
 
 
-def opened_indices(parts: Parts, name: str) -> tuple[OpenNumbers, ...]:
-    """The bind of the index buffer that an indexed draw reads, if its state leaves open where that is."""
-    bound = parts.get("indices") if name.startswith(DRAWS_INDEXED) else None
-    return (bound,) if type(bound) is OpenNumbers else ()
+class OpenPlaces(NamedTuple):
+    """The binds of the buffers that a draw reads of which its state leaves open where these are: those of vertex
+    buffers, and behind them that of the index buffer."""
+
+    binds: tuple[OpenNumbers, ...]
+    numbers: tuple[int, ...]
+    """All of them, as the command buffer has them."""
+    said: tuple[OpenPart | None, ...]
+    """What each says; None where another bind does so, or the draw reads nothing there."""
+
+    @property
+    def reads(self) -> set[Hashable]:
+        """The parts of the state that are open."""
+        return {each.part for each in self.said if each is not None}
+
+    @property
+    def buffers(self) -> set[int]:
+        """The ids of the buffers that are open, too."""
+        several = zip(self.said, self.numbers, strict=True)
+        return {number for each, number in several if each is not None and each.is_buffer}
+
+
+def opened_places(buffer: CommandBuffer, parts: Parts, name: str) -> OpenPlaces:
+    """Those of a draw in a state; none of another command."""
+    if not name.startswith("vkCmdDraw"):
+        return OpenPlaces((), (), ())
+    pipeline = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
+    read: list[Hashable] = []
+    if isinstance(pipeline, GraphicsPipeline):
+        read += [("vertices", each.binding) for each in vertex_input(pipeline.state, buffer.drawing)]
+    read += ["indices"] * name.startswith(DRAWS_INDEXED)
+    bound = {part: parts.get(part) for part in read}
+    binds = tuple(dict.fromkeys(each for each in bound.values() if type(each) is OpenNumbers))
+    numbers = tuple([number for each in binds for number in each.numbers(buffer)])
+    several = [(each, said) for each in binds for said in each.says()]
+    return OpenPlaces(binds, numbers, tuple([said if bound.get(said.part) is each else None for each, said in several]))
 
 
 def words_count(objects: ObjectState, buffer: CommandBuffer, name: str, held: Parts) -> bool:

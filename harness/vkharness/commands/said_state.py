@@ -11,6 +11,15 @@ Parts = dict[Hashable, Any]
 """By part, the saying that set it last, in the order in which they did; None for a command that is not known."""
 
 
+class KnownSaying:
+    """A command with its arguments (a saying), as a key of states. It holds while `era` is that of `SaidStates`."""
+
+    __slots__ = ("args", "buffer", "era", "name")
+
+    def __init__(self, name: str, args: dict[str, Any], buffer: Any, era: int) -> None:
+        self.name, self.args, self.buffer, self.era = name, args, buffer, era
+
+
 class SaidState(dict[Any, tuple[Any, "SaidState"]]):
     """The state of a command buffer after commands that say certain things. By what the next command says: its plan,
     or its plans by what is bound (`PlansBySets`), None where it has no effects, either with what contents decide of it

@@ -11,9 +11,8 @@ all. The members of `CommandBuffer` are behind then, and are brought up to the s
 Which descriptor sets are bound is no part of that state: a program may take fresh sets in each frame, or write the
 same ones anew. The members of the command buffer always have the sets that are bound, and `KnownBind` says what a bind
 puts there. What a dispatch or a draw does in a state is known by what the sets refer to that its shaders use
-(`PlansBySets`). A bind of vertex buffers that nobody said before leaves them open in the state in the same way
-(`vkharness.commands.open_vertices`), and so do commands of which no access depends on the numbers, or in a known way
-(`vkharness.commands.open_numbers`).
+(`PlansBySets`). Commands of which no access depends on the numbers, or in a known way, leave these open in the state in
+the same way (`vkharness.commands.open_numbers`).
 
 An item is kept for a command that is met in its state for the second time. It depends on objects beside the state: on
 those that the sayings name, and on the resources of its plan. When one of them goes, nothing is known any more. What
@@ -32,15 +31,14 @@ from vkharness.commands.contents.content_steps import NOTHING, Deferred, OpenSte
 from vkharness.commands.drawing.numbered_draws import NUMBERED, moved_draw, numbered_steps
 from vkharness.commands.drawing.plans_by_sets import PlansBySets
 from vkharness.commands.drawing.shaders import stage_uses
+from vkharness.commands.drawing.vertex import VERTEX_READ
 from vkharness.commands.handlers import COMMANDS
-from vkharness.commands.known_saying import KnownSaying, OpenSaying
 from vkharness.commands.object_state import BoundSet, CommandBuffer, ObjectState
-from vkharness.commands.open_numbers import OPEN, Sets, leave_open, opened_indices, words_count
-from vkharness.commands.open_vertices import OPENS, AllOpen, OpenVertices, keep_drawn, leaves_open, plans_by_open
-from vkharness.commands.said_state import Parts, SaidState
+from vkharness.commands.open_numbers import OPEN, VERTICES, OpenNumbers, Sets, leave_open, opened_places, words_count
+from vkharness.commands.said_state import KnownSaying, Parts, SaidState
 from vkharness.spec._generated import COMMAND_ALIASES
 from vkharness.spec.enums import VkPipelineBindPoint
-from vkharness.trace.effects import Access, Barrier, EffectPlan, SetEvent, Unmodelled, WaitEvents
+from vkharness.trace.effects import Access, Barrier, Effect, EffectPlan, SetEvent, Unmodelled, WaitEvents
 from vkharness.trace.query_effects import UseQueries
 from vkharness.trace.render_passes import Framebuffer
 from vkharness.trace.rendering_state import RenderingState
@@ -77,7 +75,7 @@ class HandledCommand(NamedTuple):
     """The only step by which contents of memory decide the rest; None without one."""
 
 
-Does = EffectPlan | PlansBySets | KnownDeferred | OpenSaying | None
+Does = EffectPlan | PlansBySets | KnownDeferred | OpenNumbers | None
 """The plan of a command, or its plans by what is bound, and its deferred step; None where it has no effects. What
 stands for it where the command buffer has what it sets."""
 
@@ -134,7 +132,6 @@ class SaidStates:
         self._known = 0
         self._used: set[int] = set()
         """The buffers and images of plans that are known, and what sayings that are known name."""
-        self._open = AllOpen()
         self._behind: dict[int, CommandBuffer] = {}
         """Command buffers whose members may be behind their state, by id."""
 
@@ -149,7 +146,7 @@ class SaidStates:
 
     def advance(self, buffer: CommandBuffer, state: SaidState | None) -> None:
         """The command buffer is in this state now, and its members may be behind: they are where the native core has
-        bound vertex buffers, which leaves `settled` None."""
+        noted numbers that are open, which leaves `settled` None."""
         if state is not None and (state is not buffer.said or buffer.settled is None):
             buffer.said = state
             self._behind[buffer.id] = buffer
@@ -168,7 +165,7 @@ class SaidStates:
             buffer.forget_said()
         done = set[KnownSaying]()
         for _, each in after[same:]:  # what is behind a part may have set it before
-            if isinstance(each, OpenSaying):
+            if isinstance(each, OpenNumbers):
                 each.bring(self._objects, buffer)
             elif each not in done:
                 COMMANDS[each.name](self._objects, buffer, each.args)
@@ -209,8 +206,6 @@ class SaidStates:
             saying = self._saying(buffer, name, args, said, found.plan)
         if saying is None and is_open and self._note_open(buffer, held, name, args, said, found.rendering):
             return
-        if saying is None and is_known and name == OPENS:
-            saying = self._open.bind(self._objects, buffer, args, self._era)
         is_like_others = is_known and name in NUMBERED
         before = None
         if saying is not None or is_like_others:
@@ -218,7 +213,7 @@ class SaidStates:
         like = _like_others(self._objects, buffer, name, before, said, found) if is_like_others else None
         if like is not None and found.plan is not None:
             self._keep(before, like.key, like.does, before)
-            self._used.update(_needed(self._objects, buffer, like.does, found.plan))
+            self._used.update(_needed(self._objects, buffer, like.does, found.plan, like.buffers))
             found = found._replace(plan=like.plan)
         if name in READS:
             self._keep_read(buffer, name, before, saying, found)
@@ -258,7 +253,7 @@ class SaidStates:
         if opened is None or like is None:
             return False
         before = buffer.said or self._state(buffer, held, rendering)
-        self._used.update(_named(self._objects, args))
+        self._used.update(_named(self._objects, {**args, OPEN[name].buffers: None}))
         self._leave(buffer, before, like[0], opened, _set(buffer, held, name, args, opened))
         return True
 
@@ -276,17 +271,6 @@ class SaidStates:
         for index, _, each in bind.sets:  # what was found of a bound set holds until it is bound again
             places[index] = BoundSet(*each)
         return True
-
-    def open_vertices(self, buffer: CommandBuffer, args: dict[str, Any]) -> OpenVertices | None:
-        """Binds vertex buffers as a saying of `OPENS` says that nobody knows; what stands for it in states. None where
-        `record` must find out what that does. The members of the command buffer may be behind: then they stay so."""
-        if args["commandBuffer"] != buffer.id:
-            return None
-        opened = self._open.bind(self._objects, buffer, args, self._era)
-        if opened is not None:
-            buffer.settled = None
-            self._behind[buffer.id] = buffer
-        return opened
 
     def lose(self, buffer: CommandBuffer) -> None:
         """Nobody knows what has set the state of a command buffer."""
@@ -311,7 +295,6 @@ class SaidStates:
         self._once = KnownSaying("", {}, None, self._era)
         self._known = 0
         self._states.clear()
-        self._open.clear()
         self._used.clear()
 
     def _held(self, buffer: CommandBuffer) -> Parts | None:
@@ -365,17 +348,9 @@ class SaidStates:
         if saying is None or before is None:
             return
         plan, deferred = found.plan, found.deferred
-        if opened_indices(before.parts, name):
+        if opened_places(buffer, before.parts, name).binds:
             return
         point, used = _sets_of_shaders(self._objects, buffer, name)
-        if leaves_open(before) and name.startswith("vkCmdDraw"):
-            table = plans_by_open(buffer, before, saying, used) if name == "vkCmdDraw" and plan is not None else None
-            if table is not None and plan is not None:
-                if saying not in before:
-                    self._keep(before, saying, table, before)
-                    self._used.update(_needed(self._objects, buffer, table, plan))
-                keep_drawn(self._objects, buffer, table, plan)
-            return
         if not used:
             self._keep(before, saying, plan if plan is None else _deferring(plan, deferred), before)
         elif plan is not None:
@@ -451,11 +426,20 @@ def keeps_state(objects: ObjectState, buffer: CommandBuffer, name: str, args: di
     return is_known and place not in buffer.said.parts
 
 
-def _needed(objects: ObjectState, buffer: CommandBuffer, does: Any, plan: EffectPlan) -> Iterator[int]:
-    """The resources of a plan that is known, without those by which it is found: nothing is known when one goes."""
+def _needed(
+    objects: ObjectState, buffer: CommandBuffer, does: Any, plan: EffectPlan, opened: set[int] | None = None
+) -> Iterator[int]:
+    """The resources of a plan that is known, without those by which it is found: nothing is known when one goes. Of
+    those `opened` it finds the vertices."""
+    if opened:
+        plan = EffectPlan(tuple([each for each in plan.effects if not _reads_vertices(each, opened)]))
     table = does.does if type(does) is KnownDeferred else does
     told = table.told(objects, buffer) if type(table) is PlansBySets else ()
     return (each for each in resources(plan) if each not in told)
+
+
+def _reads_vertices(effect: Effect, buffers: set[int]) -> bool:
+    return isinstance(effect, Access) and effect.access_kind == VERTEX_READ and effect.resource in buffers
 
 
 def _set(
@@ -519,6 +503,8 @@ class LikeOthers(NamedTuple):
     does: Any
     plan: EffectPlan
     """Of that one: as the others have it, where it is known what they do."""
+    buffers: set[int]
+    """Those of which others may read the vertices of other ones."""
 
 
 def _like_others(
@@ -527,14 +513,15 @@ def _like_others(
     """Makes the entry of a state for draws like one with these effects, if it has none yet. None where there can be
     none."""
     plan, flat = found.plan, objects.plans.flat
-    if before is None or plan is None or flat is None or (name.startswith("vkCmdDraw") and leaves_open(before)):
+    like = None if before is None or plan is None or flat is None else flat.like(said)
+    if like is None or before is None or plan is None:
         return None
-    like, opened = flat.like(said), opened_indices(before.parts, name)
-    if like is None:
+    opened = opened_places(buffer, before.parts, name)
+    if found.deferred is not None and any(each.name == VERTICES for each in opened.binds):
         return None
     key, numbers = like
-    numbers = (*numbers, *(each for those in opened for each in those.numbers(buffer)))
-    steps = numbered_steps(found.deferred, numbers, bool(opened))
+    numbers = (*numbers, *opened.numbers)
+    steps = numbered_steps(found.deferred, numbers, bool(opened.binds))
     if (steps is None) != (found.deferred is None):
         return None
     point, used = _sets_of_shaders(objects, buffer, name)
@@ -554,7 +541,7 @@ def _like_others(
     # What a plan writes is looked at each time, and kept with this plan alone.
     is_shared = type(moved) is not int and (plan.writes or written(plan)) is NOTHING
     own = moved.plan(numbers) if is_shared else None
-    return LikeOthers(key, does if steps is None else KnownDeferred(does, steps), own or plan)
+    return LikeOthers(key, does if steps is None else KnownDeferred(does, steps), own or plan, opened.buffers)
 
 
 def _deferring(does: EffectPlan | PlansBySets, deferred: Deferred | None) -> Does:
@@ -576,7 +563,7 @@ def _items(state: SaidState | None) -> list[tuple[Any, Any]]:
 def _are_one(pair: tuple[tuple[Any, Any], tuple[Any, Any]]) -> bool:
     """Whether two parts are the same one, and the same saying has set both."""
     (part, each), (other, saying) = pair
-    return each is saying and part == other and not isinstance(each, OpenSaying)
+    return each is saying and part == other and not isinstance(each, OpenNumbers)
 
 
 def _is_modelled(plan: EffectPlan | None) -> bool:

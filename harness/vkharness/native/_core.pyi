@@ -48,8 +48,8 @@ command buffer: `like(said)` gives what stands in states for all calls that diff
 One that has data too, which follow the numbers, pushes: calls differ in the data alone, which go into `pushed` of the
 command buffer, by what their state has for them."""
 MovedPlan: Any
-"""Plans of commands that differ in numbers alone: `vkharness.commands.flat_reaches.moved_plan`. `plan(numbers)` gives
-that of one, or None where Python must find it."""
+"""Plans of commands that differ in numbers alone, some of which may be ids of buffers:
+`vkharness.commands.flat_reaches.moved_plan`. `plan(numbers)` gives that of one, or None where Python must find it."""
 
 IndexedDraws: Any
 """Vertices of indexed draws that differ in numbers alone: `IndexedDraws(behind, (space, first address, end, size of an
@@ -80,13 +80,11 @@ VkDescriptorType, the member of a VkWriteDescriptorSet that says what is written
 say so, in the order of `Descriptor`; none where an element says it itself."""
 BoundSets: Any
 """Descriptor sets that commands bind: `BoundSets(objects, objects by id, dynamic offsets of a layout, contents_of,
-SetWrites, open_vertices, KnownBind, BoundSet, DescriptorSet, PlansBySets, an access, a plan, a buffer, a vertex buffer
-as bound, most plans of one table)`
+SetWrites, KnownBind, BoundSet, DescriptorSet, PlansBySets, an access, a plan, most plans of one table)`
 (`vkharness.commands.drawing.state_parts.new_bound_sets`).
 `bind(command buffer, its id, kept, name, args)` binds and gives what is kept of the command; None where Python must
 find what it does. `write(name, args)` does the writes of a vkUpdateDescriptorSets; False where Python must do all of
 them.
-`opened(command buffer, args, state)` binds vertex buffers that the state leaves open; the state after it, or None.
 `plan(plans, command buffer)` gives what `PlansBySets` has for the sets that are bound, or what it
 reaches of their memory; False where it has neither."""
 

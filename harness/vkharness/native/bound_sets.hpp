@@ -9,7 +9,6 @@
 #define VKHARNESS_BOUND_SETS_HPP
 
 #include "moved_accesses.hpp"
-#include "open_vertices.hpp"
 #include "set_writes.hpp"
 
 #include <array>
@@ -20,8 +19,8 @@
 namespace vkharness {
 
 struct BoundSets {
-    enum Name { COMMAND_BUFFER, POINT, FIRST, SETS, OFFSETS, LAYOUT, CONTENTS, MOVED, BOUND, AT, USED, REACHES, SETTLED, VERTICES, NAMES };
-    static constexpr const char *NAME = "vkCmdBindDescriptorSets", *OPENS = "vkCmdBindVertexBuffers";
+    enum Name { COMMAND_BUFFER, POINT, FIRST, SETS, OFFSETS, LAYOUT, CONTENTS, MOVED, BOUND, AT, USED, REACHES, NAMES };
+    static constexpr const char *NAME = "vkCmdBindDescriptorSets";
     static constexpr std::size_t MOST_LAYOUTS = 1 << 10;  // of which it is known how many dynamic offsets they take
 
     struct Layout {
@@ -33,29 +32,27 @@ struct BoundSets {
     Ref objects, by_id;       // Python: what has the number of moves; a dictionary of objects by id
     Ref offsets_of, refers;   // Python: of a layout, `Layout::dynamic`; of (objects, set), what the set refers to
     Ref writes;               // `SetWrites`
-    Ref opens;                // Python: binds vertex buffers, given (command buffer, arguments); what stands for that in states, or None
     Ref bind_kind, bound, set, table;  // types: of a known bind, of a bound set, of sets, of plans by sets
     std::unordered_map<PyObject *, Layout> layouts;
     MovedAccesses accesses;
-    OpenVertices vertices;
     Slotted plans;         // a plan, of which others are made
     Py_ssize_t effects;    // where the effects of a plan lie
     Py_ssize_t most;       // plans of one table
 
     static PyTypeObject *type;
-    static PyObject *names[NAMES], *vertex_names[OpenVertices::NAMES];
+    static PyObject *names[NAMES];
 
-    // BoundSets(objects, objects by id, offsets_of, refers, SetWrites, opens, type of known binds, of bound sets, of sets, of plans by sets,
-    // an access, a plan, a buffer, a vertex buffer as bound, most plans of one table)
+    // BoundSets(objects, objects by id, offsets_of, refers, SetWrites, type of known binds, of bound sets, of sets, of plans by sets,
+    // an access, a plan, most plans of one table)
     static PyObject *make(PyTypeObject *made, PyObject *arguments, PyObject *) {
-        PyObject *given[10], *access, *plan, *held, *bound_one;
+        PyObject *given[9], *access, *plan;
         Py_ssize_t most;
-        if (!PyArg_ParseTuple(arguments, "OO!OOO!OO!O!O!O!OOOOn", &given[0], &PyDict_Type, &given[1], &given[2], &given[3],
-                              SetWrites::type, &given[4], &given[5], &PyType_Type, &given[6], &PyType_Type, &given[7],
-                              &PyType_Type, &given[8], &PyType_Type, &given[9], &access, &plan, &held, &bound_one, &most)) {
+        if (!PyArg_ParseTuple(arguments, "OO!OOO!O!O!O!O!OOn", &given[0], &PyDict_Type, &given[1], &given[2], &given[3],
+                              SetWrites::type, &given[4], &PyType_Type, &given[5], &PyType_Type, &given[6], &PyType_Type,
+                              &given[7], &PyType_Type, &given[8], &access, &plan, &most)) {
             return nullptr;
         }
-        if (!is_tuple(given[6]) || !is_tuple(given[7]) || !is_dictionary(given[9])) {
+        if (!is_tuple(given[5]) || !is_tuple(given[6]) || !is_dictionary(given[8])) {
             PyErr_SetString(PyExc_TypeError, "takes two types of tuples, one of sets and one of dictionaries");
             return nullptr;
         }
@@ -66,18 +63,16 @@ struct BoundSets {
         for (Ref BoundSets::*each : refs()) new (&(sets->*each)) Ref(Ref::share(given[at++]));
         new (&sets->layouts) std::unordered_map<PyObject *, Layout>();
         new (&sets->accesses) MovedAccesses();
-        new (&sets->vertices) OpenVertices();
         new (&sets->plans) Slotted();
         sets->most = most;
         const bool fits = sets->accesses.learn(access) && sets->plans.learn(plan, {"effects"}, &sets->effects);
-        return fits && sets->vertices.learn(held, bound_one) ? self.release() : nullptr;
+        return fits ? self.release() : nullptr;
     }
 
     static void unmake(PyObject *object) {
         PyTypeObject *const made = Py_TYPE(object);
         PyObject_GC_UnTrack(object);
         of(object)->plans.~Slotted();
-        of(object)->vertices.~OpenVertices();
         of(object)->accesses.~MovedAccesses();
         of(object)->layouts.~unordered_map();
         for (Ref BoundSets::*each : refs()) (of(object)->*each).~Ref();
@@ -91,14 +86,13 @@ struct BoundSets {
         for (const auto &each : of(object)->layouts) Py_VISIT(each.second.held.get());
         Py_VISIT(of(object)->accesses.like());
         Py_VISIT(of(object)->plans.like());
-        return of(object)->vertices.traverse(visit, arg);
+        return 0;
     }
 
-    // For the garbage collector: forgets layouts and vertex buffers. The objects and functions, which stay, break cycles.
+    // For the garbage collector: forgets layouts. The objects and functions, which stay, break cycles.
     static int clear(PyObject *object) {
         std::unordered_map<PyObject *, Layout> old;
         old.swap(of(object)->layouts);
-        of(object)->vertices.forget();
         return 0;
     }
 
@@ -126,35 +120,10 @@ struct BoundSets {
         return plan || PyErr_Occurred() ? plan.release() : Py_NewRef(Py_False);
     }
 
-    // opened(command buffer, args, state): as `opened`, or None.
-    static PyObject *opened_method(BoundSets *self, PyObject *const *arguments) {
-        Ref after = self->opened(arguments[0], Ref::share(arguments[1]), Ref::share(arguments[2]));
-        return after || PyErr_Occurred() ? after.release() : Py_NewRef(Py_None);
-    }
-
     // Whether a call that says this writes sets, and has done so. False also with an exception.
     bool has_written(PyObject *name, PyObject *args) {
         if (PyUnicode_CompareWithASCIIString(name, SetWrites::NAME) != 0) return false;
         return reinterpret_cast<SetWrites *>(writes.get())->write(args);
-    }
-
-    // Binds vertex buffers as a call says that nobody knows, if a state knows what stands for that: the state after it. None
-    // where Python must, or with an exception.
-    Ref opened(PyObject *buffer, const Ref &args, const Ref &state) const {
-        Ref stands;
-        return opened(buffer, args, state, stands);
-    }
-
-    // The same as the bytes of a form say. It learns from what Python does for the first such bind.
-    Ref open_once(PyObject *buffer, PyObject *id, PyObject *form, const char *bytes, const Ref &state) {
-        OpenVertices::Bind bind;
-        if (!PyDict_Check(state.get()) || !OpenVertices::read(form, bytes, vertex_names, bind)) return Ref();
-        Ref stands = vertices.stands(bind), after = stands ? after_bind(state, stands) : Ref();
-        if (after && has_opened(buffer, id, bind)) return after;
-        if (PyErr_Occurred()) return Ref();
-        const char *at = bytes;
-        after = opened(buffer, KeyForm::of(form)->read(at), state, stands);
-        return after && learn_open(buffer, bind, stands) ? std::move(after) : Ref();
     }
 
     bool is_table(PyObject *object) const { return is(object, table); }
@@ -209,14 +178,9 @@ struct BoundSets {
         if (!sets || !PyDict_CheckExact(sets.get()) || !PyTuple_CheckExact(used.get())) return Ref();
         const Ref places = Ref::share(PyDict_GetItemWithError(sets.get(), point.get()));
         if (!places && PyErr_Occurred()) return Ref();
-        Ref vertices;
         Few<Used, 4> several;
         for (Py_ssize_t at = 0; at < PyTuple_GET_SIZE(used.get()); ++at) {
-            PyObject *const index = PyTuple_GET_ITEM(used.get(), at);
-            const bool is_vertices = is_negative(index);
-            if (is_vertices && !vertices) vertices = Ref::share(PyDict_GetItemWithError(sets.get(), names[VERTICES]));
-            if (PyErr_Occurred()) return Ref();
-            Used each = bound_at(is_vertices ? vertices : places, index, now, !is_vertices);
+            Used each = bound_at(places, PyTuple_GET_ITEM(used.get(), at), now);
             if (!each.dynamic) return Ref();
             several.push(std::move(each));
         }
@@ -235,69 +199,11 @@ struct BoundSets {
         }
     };
 
-    Ref opened(PyObject *buffer, const Ref &args, const Ref &state, Ref &stands) const {
-        if (!args || opens.get() == Py_None || !PyDict_Check(state.get())) return Ref();
-        stands = Ref::take(PyObject_CallFunctionObjArgs(opens.get(), buffer, args.get(), nullptr));
-        return stands && stands.get() != Py_None ? after_bind(state, stands) : Ref();
-    }
-
-    static Ref after_bind(const Ref &state, const Ref &stands) {
-        const Ref found = Ref::share(PyDict_GetItemWithError(state.get(), stands.get()));
-        const bool is_item = found && PyTuple_Check(found.get()) && PyTuple_GET_SIZE(found.get()) == 2;
-        return is_item ? Ref::share(PyTuple_GET_ITEM(found.get(), 1)) : Ref();
-    }
-
-    // The vertex buffers that a command buffer has: by index, as `PlansBySets.used` has it. None where it has none.
-    static Ref vertices_of(PyObject *buffer) {
-        const Ref sets = attribute(buffer, BOUND);
-        if (!sets || !PyDict_CheckExact(sets.get())) return Ref();
-        Ref found = Ref::share(PyDict_GetItemWithError(sets.get(), names[VERTICES]));
-        return found && PyDict_CheckExact(found.get()) ? std::move(found) : Ref();
-    }
-    static Ref index_of(const OpenVertices::Bind &bind, std::uint64_t at) {
-        return Ref::take(PyLong_FromLongLong(-1 - bind.first - static_cast<long long>(at)));
-    }
-
-    // Binds vertex buffers of which Python has bound such before. False where Python must, or with an exception.
-    bool has_opened(PyObject *buffer, PyObject *id, const OpenVertices::Bind &bind) {
-        long long own;
-        if (!near_number(id, own) || own != bind.buffer) return false;
-        const Ref now = attribute(objects.get(), MOVED), places = now ? vertices_of(buffer) : Ref();
-        const Ref none = places ? Ref::take(PyTuple_New(0)) : Ref();
-        Few<Ref, 4> made;
-        for (std::uint64_t at = 0; none && at < bind.count; ++at) {
-            const Ref each = vertices.bound(bind, at, by_id.get(), now);
-            Ref held = each ? tuple_of(bound, {each.get(), none.get()}) : Ref();
-            if (!held) return false;
-            made.push(std::move(held));
-        }
-        if (!none || PyObject_SetAttr(buffer, names[SETTLED], Py_None) < 0) return false;
-        std::uint64_t at = 0;
-        for (const Ref &each : made) {
-            const Ref index = index_of(bind, at++);
-            if (!index || PyDict_SetItem(places.get(), index.get(), each.get()) < 0) return false;
-        }
-        return true;
-    }
-
-    // Remembers what Python has said of a bind that it did. False with an exception.
-    bool learn_open(PyObject *buffer, const OpenVertices::Bind &bind, const Ref &stands) {
-        vertices.stand(bind, stands);
-        const Ref now = attribute(objects.get(), MOVED), places = now ? vertices_of(buffer) : Ref();
-        for (std::uint64_t at = 0; places && at < bind.count; ++at) {
-            const Ref index = index_of(bind, at), held = index ? Ref::share(PyDict_GetItemWithError(places.get(), index.get())) : Ref();
-            if (!held || !is(held.get(), bound) || PyTuple_GET_SIZE(held.get()) != 2) break;
-            const Ref contents = contents_of(Ref::share(PyTuple_GET_ITEM(held.get(), 0)), now, false);
-            if (contents && !vertices.told(contents, now)) return false;
-        }
-        return !PyErr_Occurred();
-    }
-
     static BoundSets *of(PyObject *object) { return reinterpret_cast<BoundSets *>(object); }
 
-    static constexpr std::array<Ref BoundSets::*, 10> refs() {  // no vector: the garbage collector has no memory
-        return {&BoundSets::objects, &BoundSets::by_id,     &BoundSets::offsets_of, &BoundSets::refers, &BoundSets::writes,
-                &BoundSets::opens,   &BoundSets::bind_kind, &BoundSets::bound,      &BoundSets::set,    &BoundSets::table};
+    static constexpr std::array<Ref BoundSets::*, 9> refs() {  // no vector: the garbage collector has no memory
+        return {&BoundSets::objects,   &BoundSets::by_id, &BoundSets::offsets_of, &BoundSets::refers, &BoundSets::writes,
+                &BoundSets::bind_kind, &BoundSets::bound, &BoundSets::set,        &BoundSets::table};
     }
 
     static bool is_tuple(PyObject *object) {
@@ -418,12 +324,7 @@ struct BoundSets {
         return true;
     }
 
-    static bool is_negative(PyObject *index) {
-        int overflow = 0;
-        return PyLong_CheckExact(index) && (PyLong_AsLongLongAndOverflow(index, &overflow) < 0 || overflow < 0);
-    }
-
-    Used bound_at(const Ref &places, PyObject *index, const Ref &now, bool is_set) const {
+    Used bound_at(const Ref &places, PyObject *index, const Ref &now) const {
         Used used;
         Ref held;
         if (places && PyDict_CheckExact(places.get())) held = Ref::share(PyDict_GetItemWithError(places.get(), index));
@@ -431,15 +332,15 @@ struct BoundSets {
         if (!held) {
             used.dynamic = Ref::take(PyTuple_New(0));
         } else if (is(held.get(), bound) && PyTuple_GET_SIZE(held.get()) == 2 && PyTuple_CheckExact(PyTuple_GET_ITEM(held.get(), 1))) {
-            used.contents = contents_of(Ref::share(PyTuple_GET_ITEM(held.get(), 0)), now, is_set);
+            used.contents = contents_of(Ref::share(PyTuple_GET_ITEM(held.get(), 0)), now);
             if (used.contents) used.dynamic = Ref::share(PyTuple_GET_ITEM(held.get(), 1));
         }
         return used;
     }
 
-    // Finds the resources that a set or a vertex buffer refers to, where they are known: a MovedContents or a
-    // SetContents. None with an exception, or where it is nothing such.
-    Ref contents_of(const Ref &held, const Ref &now, bool is_set) const {
+    // Finds the resources that a set refers to: a MovedContents or a SetContents. None with an exception, or where it is nothing
+    // such.
+    Ref contents_of(const Ref &held, const Ref &now) const {
         const Ref known = attribute(held.get(), CONTENTS);
         if (!known) return Ref();
         Ref contents;
@@ -448,7 +349,7 @@ struct BoundSets {
             if (same < 0) return Ref();
             if (same) contents = Ref::share(PyTuple_GET_ITEM(known.get(), 1));
         }
-        if (!contents && is_set) contents = Ref::take(PyObject_CallFunctionObjArgs(refers.get(), objects.get(), held.get(), nullptr));
+        if (!contents) contents = Ref::take(PyObject_CallFunctionObjArgs(refers.get(), objects.get(), held.get(), nullptr));
         const bool is_tuple = contents && PyTuple_Check(contents.get()) && PyTuple_GET_SIZE(contents.get()) == MovedContents::FIELDS;
         return is_tuple || (contents && MovedContents::is_one(contents.get())) ? std::move(contents) : Ref();
     }
@@ -499,12 +400,11 @@ struct BoundSets {
 };
 
 PyTypeObject *BoundSets::type = nullptr;
-PyObject *BoundSets::names[NAMES] = {}, *BoundSets::vertex_names[OpenVertices::NAMES] = {};
+PyObject *BoundSets::names[NAMES] = {};
 
 inline bool add_bound_sets(PyObject *module) {
     static PyMethodDef methods[] = {
         method<BoundSets, BoundSets::bind_method, 5>("bind"),
-        method<BoundSets, BoundSets::opened_method, 3>("opened"),
         method<BoundSets, BoundSets::plan_method, 2>("plan"),
         method<BoundSets, BoundSets::write_method, 2>("write"),
         {nullptr, nullptr, 0, nullptr},
@@ -517,14 +417,9 @@ inline bool add_bound_sets(PyObject *module) {
                                Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE, slots};
     const char *const texts[] = {"commandBuffer", "pipelineBindPoint", "firstSet", "pDescriptorSets", "pDynamicOffsets", "layout",
                                  "contents",      "moved",             "sets",     "point",           "used",
-                                 "reaches",       "settled"};
-    const char *const of_vertices[] = {"commandBuffer", "firstBinding", "pBuffers", "pOffsets"};
-    if (!(BoundSets::names[BoundSets::VERTICES] = PyLong_FromLong(-1))) return false;
-    for (int at = 0; at < BoundSets::VERTICES; ++at) {
+                                 "reaches"};
+    for (int at = 0; at < BoundSets::NAMES; ++at) {
         if (!(BoundSets::names[at] = PyUnicode_InternFromString(texts[at]))) return false;
-    }
-    for (int at = 0; at < OpenVertices::NAMES; ++at) {
-        if (!(BoundSets::vertex_names[at] = PyUnicode_InternFromString(of_vertices[at]))) return false;
     }
     BoundSets::type = reinterpret_cast<PyTypeObject *>(PyType_FromModuleAndSpec(module, &spec, nullptr));
     return BoundSets::type && PyModule_AddType(module, BoundSets::type) == 0;

@@ -92,8 +92,9 @@ class FlatKey {
         return found;
     }
 
-    // Reads bytes of its form that have one region, also where that lies behind other lists: the numbers, in the region or beside
-    // it, and all bytes with zeros in the place of these. False where they say something else.
+    // Reads bytes of its form that have one region, also behind other lists: the numbers, in the region or beside it, and all bytes
+    // with zeros in the place of these. Of a list of numbers it has all, behind the ids of as many buffers where the row names
+    // these. False where they say something else.
     bool read_around(const char *bytes, Values &values, std::string &others) const {
         std::vector<std::pair<const char *, std::size_t>> places;
         const char *at = bytes;
@@ -112,12 +113,27 @@ class FlatKey {
                 read += !replaces;
             }
         };
+        std::uint64_t ids = 0;
+        const auto read_list = [&](const char *from, std::uint64_t count) {
+            for (std::uint64_t each = 0; each < count; ++each, from += KeyForm::NUMBER) {
+                values.numbers.push_back(whole(from));
+                good = good && values.numbers.back() < static_cast<std::uint64_t>(FAR_ADDRESS);
+                places.push_back({from, KeyForm::NUMBER});
+            }
+        };
         const auto in_rest = [&](const KeyForm::Field &field, const char *place) {
             read_number(field, place);
+            if (&field == ids_field_) {
+                const char *from = place;
+                ids = KeyForm::elements(field, from);
+                read_list(from, ids);
+            }
             if (&field != list_field_) return;
             const char *from = place;
-            found = KeyForm::elements(field, from) == 1;
-            if (found) KeyForm::of(field.part.get())->walk(from, read_number);
+            const std::uint64_t count = KeyForm::elements(field, from);
+            found = field.kind == 's' ? count == 1 : count > 0 && (!ids_field_ || ids == count);
+            if (found && field.kind == 's') KeyForm::of(field.part.get())->walk(from, read_number);
+            if (field.kind == 'n') read_list(from, count);
         };
         KeyForm::of(form_.get())->walk(at, [&](const KeyForm::Field &field, const char *place) {
             if (&field == into_field_) values.into = whole(place);
@@ -180,8 +196,12 @@ class FlatKey {
                 name(*KeyForm::of(field.part.get()), names, true);
             }
             if (has_rest) name_number(field, names);
-            if (!has_rest || !is(field, names.regions.get()) || field.form != '+' || field.kind != 's') continue;
-            list_field_ = &field;
+            const auto named = [&](const Ref &each) { return is(field, each.get()); };
+            const bool are_ids = has_rest && field.form == '+' && field.kind == 'h';
+            if (are_ids && std::any_of(names.buffers.begin(), names.buffers.end(), named)) ids_field_ = &field;
+            if (!has_rest || !is(field, names.regions.get()) || field.form != '+') continue;
+            if (field.kind == 's' || (field.kind == 'n' && field.code == 'Q')) list_field_ = &field;
+            if (field.kind != 's') continue;
             for (const KeyForm::Field &member : KeyForm::of(field.part.get())->fields) name_number(member, names);
         }
     }
@@ -256,7 +276,7 @@ class FlatKey {
     static bool is(const KeyForm::Field &field, PyObject *name) { return PyUnicode_Compare(field.name.get(), name) == 0; }
 
     Ref form_;
-    const KeyForm::Field *into_field_ = nullptr, *info_field_ = nullptr, *list_field_ = nullptr;  // of the form
+    const KeyForm::Field *into_field_ = nullptr, *info_field_ = nullptr, *list_field_ = nullptr, *ids_field_ = nullptr;  // of the form
     struct Member {
         const KeyForm::Field *field = nullptr, *instead = nullptr;  // instead: a pointer to the number that counts if there is one
     };

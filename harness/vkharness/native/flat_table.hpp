@@ -414,7 +414,7 @@ struct FlatPlans {
         Row row{Ref::share(name), moves ? Ref() : Ref::share(kind), {FlatPlans::into, named(info), named(regions), named(data), {}, {}, {}}, {}, {}, static_cast<FlatRow::Sets>(sets), by_state != 0};
         FlatNames &names = row.names;
         bool fits = names.take(buffers, numbers, apart) && names.buffers.size() <= FlatKind::MOST && sets >= FlatRow::NOTHING && sets <= FlatRow::ONCE;
-        fits = fits && (moves ? !names.numbers.empty() : !names.buffers.empty() && names.numbers.size() == FlatKind::of(kind)->words &&
+        fits = fits && (moves ? !names.numbers.empty() || names.regions : !names.buffers.empty() && names.numbers.size() == FlatKind::of(kind)->words &&
                                     static_cast<bool>(names.data) == FlatKind::of(kind)->has_data);
         if (!fits) PyErr_SetString(PyExc_ValueError, "a row does not fit its kind");
         if (fits) rows.push_back(std::move(row));

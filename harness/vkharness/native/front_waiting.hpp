@@ -32,7 +32,7 @@ struct Saying {
     PyObject *name, *form;  // form: the `KeyForm` of the bytes; none where there are none
     PyObject *args, *kept;  // none at first
     bool was_met;           // whether anybody asked what such a command does
-    long long met_in;       // the last recording of its command buffer in which it was said that binds vertex buffers; -1 before
+    long long met_in;       // the last recording of its command buffer in which it was said (`comes_each_time`); -1 before
     char bytes[1];
 
     static PyTypeObject *type;
@@ -320,13 +320,6 @@ struct WaitingCalls {
             const WaitingCall &each = self->calls[at];
             const Said said = self->said(each);
             if (sets && PyDict_Check(state.get()) && has_bound(said, sets, arguments[0], id.get())) continue;
-            if (sets && !PyErr_Occurred()) {
-                Ref after = opened_after(said, *sets, arguments[0], id.get(), recording, state);
-                if (after) {
-                    state = std::move(after);
-                    continue;
-                }
-            }
             Ref plan, open;
             values.numbers.clear();
             if (flat && !PyErr_Occurred() && !said.kept()) plan = flat_plan(said, arguments, changes, id.get());
@@ -474,13 +467,6 @@ struct WaitingCalls {
         if (!kept) return false;
         said.saying->keep(std::move(kept));
         return true;
-    }
-
-    // The state after a call that binds vertex buffers as the recording before did not, which it has done then: offsets in a
-    // ring come again after some. None where there is none. It may set an exception.
-    static Ref opened_after(const Said &said, BoundSets &sets, PyObject *buffer, PyObject *id, long long recording, const Ref &state) {
-        if (said.kept() || !said.form || PyUnicode_CompareWithASCIIString(said.name, BoundSets::OPENS) != 0) return Ref();
-        return said.comes_each_time(recording) ? Ref() : sets.open_once(buffer, id, said.form, said.bytes, state);
     }
 
     // The plan of a command that says this, if that is a flat one. It is kept from the second time on: most commands of a

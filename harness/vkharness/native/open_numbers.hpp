@@ -1,7 +1,7 @@
 // Numbers that the state of a command buffer leaves open: those of calls of which no key has what they set.
 //
-// The command buffer has them in `left_open` (harness/vkharness/commands/open_numbers.py), by what stands for such calls. A plan
-// that depends on them is moved by them, too.
+// Ids of buffers may be among them. The command buffer has them in `left_open` (harness/vkharness/commands/open_numbers.py), by
+// what stands for such calls. A plan that depends on them is moved by them, too.
 
 #ifndef VKHARNESS_OPEN_NUMBERS_HPP
 #define VKHARNESS_OPEN_NUMBERS_HPP

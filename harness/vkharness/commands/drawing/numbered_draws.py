@@ -8,7 +8,7 @@ a state of its command buffer (`vkharness.commands.said_states`), and which numb
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -41,6 +41,7 @@ from vkharness.commands.drawing.vertex import (
 )
 from vkharness.commands.flat_reaches import FlatPart, Writes, fixed_parts, moved_plan, reach_behind
 from vkharness.commands.object_state import CommandBuffer, ObjectState
+from vkharness.commands.open_numbers import OpenPart, OpenPlaces
 from vkharness.findings import Certainty
 from vkharness.native import core
 from vkharness.spans import ENDLESS, Span, merge
@@ -205,6 +206,9 @@ def _behind(plan: Any, numbers: int, indices: int, vertices: int) -> Any:
 class _Moving(NamedTuple):
     """The bytes of one buffer that a draw reads."""
 
+    part: Hashable
+    """The part of the state that says where it is bound."""
+
     read: Access | None
     span: Span
     """Where that lies, if no end cuts it."""
@@ -232,7 +236,7 @@ def moved_draw(
     numbers: tuple[int, ...],
     plan: EffectPlan,
     deferred: Deferred | None,
-    opened: tuple[Any, ...],
+    opened: OpenPlaces,
 ) -> Any:
     """The `MovedPlan` of a command that says these numbers, the last of which are those of what is `opened`, and has
     this plan, and this step by which contents decide the rest; None where more decides what it does."""
@@ -243,13 +247,16 @@ def moved_draw(
     pipeline, effects = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS), plan.effects
     if not isinstance(pipeline, GraphicsPipeline) or pipeline.unmodelled or buffer.drawing.feedback.active:
         return None
-    if not (numbers[COUNT] and numbers[INSTANCES]) or (pipeline.stages and stage_uses(objects, pipeline).varies):
+    varies = bool(pipeline.stages) and stage_uses(objects, pipeline).varies
+    if not (numbers[COUNT] and numbers[INSTANCES]) or (varies and not opened.binds):
         return None
     moving = list(_moving(objects, buffer, pipeline, name, numbers))
+    if not opened.reads <= {each.part for each in moving}:  # where this one has no buffer, others may have one
+        return None
     reads = tuple(each.read for each in moving)
     if effects[: len(moving)] != reads or any(each.read is None or each.read.spans != (each.span,) for each in moving):
         return None
-    return _moved(moving, effects[len(moving) :], numbers, opened)
+    return _moved(objects, moving, effects[len(moving) :], numbers, opened, varies)
 
 
 def _moved_indirect(
@@ -258,7 +265,7 @@ def _moved_indirect(
     numbers: tuple[int, ...],
     effects: Sequence[Any],
     step: IndirectDraw | IndirectDispatch,
-    opened: tuple[Any, ...],
+    opened: OpenPlaces,
 ) -> Any:
     """That of a command whose first effect reads the numbers of draws, or how many of these count."""
     parameters, sure = step.parameters, effects[: step.sure]
@@ -277,31 +284,46 @@ def _moved_indirect(
     parts += [(access, 1 + at, writes, spans) for access, at, writes, spans in fixed_parts(effects[1:], places)]
     words = ((read.resource, read.space, begin, 0), *((*place, 0) for place in places))
     ranges = tuple([(said, 0, MOST) for said in numbers])
-    return moved_plan(parts, words, ranges, ((0, moving, 1, 1),), ((0, held.offset + held.size),), opened)
+    return moved_plan(parts, words, ranges, ((0, moving, 1, 1),), ((0, held.offset + held.size),), opened.binds)
 
 
-def _moved(moving: Sequence[_Moving], others: Sequence[Any], numbers: tuple[int, ...], opened: tuple[Any, ...]) -> Any:
+def _moved(
+    objects: ObjectState,
+    moving: Sequence[_Moving],
+    others: Sequence[Any],
+    numbers: tuple[int, ...],
+    opened: OpenPlaces,
+    varies: bool,
+) -> Any:
+    """`varies`: shaders ask which invocations run, so that only what is opened may differ."""
     words, parts = list[tuple[int, ...]](), list[FlatPart]()
+    own = len(numbers) - len(opened.numbers)
     ranges = [(said, int(at in (COUNT, INSTANCES)), MOST) for at, said in enumerate(numbers)]
-    terms = []
+    ranges[:own] = [(said,) * 3 for said in numbers[:own]] if varies else ranges[:own]
+    terms, places = [], list[tuple[int, int, int]]()
     for at, each in enumerate(moving):
         (begin, end), read = each.span, each.read
         assert read is not None
         words.append((read.resource, read.space, begin, end - begin - 1))
         parts.append((Access(read.access_kind, 0, (), 0, certainty=read.certainty), at, Writes.NOTHING, ((0, 1),)))
         terms.append((at, each.first, each.step, each.step))
-        if opened and read.access_kind == INDEX_READ:
-            terms.append((at, len(numbers) - 1, 1, 1))
+        buffer = objects.buffer(read.resource)
+        for number, said in enumerate(opened.said, own):
+            if said == OpenPart(each.part):
+                terms.append((at, number, 1, 1))
+            elif said == OpenPart(each.part, True) and buffer is not None:
+                places.append((at, number, buffer.offset))
         if each.more is None:
             ranges[each.length] = (numbers[each.length],) * 3
         else:
             terms.append((at, each.length, 0, each.more))
-    places: list[Any] = []
-    for access, memory, writes, bytes in fixed_parts(others, places):
+    fixed: list[Any] = []
+    for access, memory, writes, bytes in fixed_parts(others, fixed):
         parts.append((access, len(moving) + memory, writes, bytes))
-    words += [(*place, 0) for place in places]
+    words += [(*place, 0) for place in fixed]
     limits = tuple((at, each.limit) for at, each in enumerate(moving))
-    return moved_plan(parts, tuple(words), tuple(ranges), tuple(terms), limits, opened)
+    buffers = tuple(places), objects.by_id
+    return moved_plan(parts, tuple(words), tuple(ranges), tuple(terms), limits, opened.binds, *buffers)
 
 
 def _moving(
@@ -314,7 +336,9 @@ def _moving(
     if indices is not None:
         source, size, _ = indices
         span = source.base + elements[0] * size, source.base + elements[1] * size
-        yield _Moving(next(index_reads(indices, [elements]), None), span, source.limit, FIRST, size, COUNT, size)
+        yield _Moving(
+            "indices", next(index_reads(indices, [elements]), None), span, source.limit, FIRST, size, COUNT, size
+        )
     for each in sources:
         if each.binding.per_instance or NUMBERED[name] is VERTICES:
             yield _of_vertices(each, elements, instances)
@@ -328,4 +352,4 @@ def _of_vertices(each: VertexSource, vertices: Elements, instances: Elements) ->
     more: int | None = binding.stride
     if binding.per_instance and binding.divisor != 1 and binding.stride:
         more = None if binding.divisor else 0
-    return _Moving(read, span, each.source.limit, first, binding.stride, count, more)
+    return _Moving(("vertices", binding.binding), read, span, each.source.limit, first, binding.stride, count, more)

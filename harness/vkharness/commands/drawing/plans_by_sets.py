@@ -14,9 +14,6 @@ from vkharness.commands.drawing.shader_memory import ReachedAnywhere
 from vkharness.commands.object_state import BoundSet, CommandBuffer, ObjectState
 from vkharness.trace.effects import Effect, EffectPlan
 
-VERTICES = -1
-"""Stands for a bind point that has vertex buffers in place of sets: that of binding 0 at index -1, of binding 1 at
-index -2, and so on (`BoundVertices`)."""
 MOST_PLANS = 1 << 11
 MOST_REACHES = 1 << 6
 """How many are remembered of one table at most."""
@@ -33,8 +30,7 @@ class PlansBySets(dict[tuple[Hashable, ...], Any]):
     __slots__ = ("point", "reaches", "used")
 
     def __init__(self, point: int, used: tuple[int, ...]) -> None:
-        """`point` is a VkPipelineBindPoint, `used` the indices of the sets that decide, and behind them those
-        of vertex buffers (`VERTICES`)."""
+        """`point` is a VkPipelineBindPoint, `used` the indices of the sets that decide."""
         super().__init__()
         self.point, self.used = point, used
         self.reaches: dict[tuple[Hashable, ...], ReachedAnywhere] = {}
@@ -80,19 +76,14 @@ class PlansBySets(dict[tuple[Hashable, ...], Any]):
 
     def of(self, objects: ObjectState, buffer: CommandBuffer) -> EffectPlan | Literal[False] | None:
         """The plan with the sets that are bound now. False where it is not known."""
-        found: EffectPlan | Literal[False] | None = self.get(self.key(objects, self.bound(buffer)), False)
+        found: EffectPlan | Literal[False] | None = self.get(self.key(objects, buffer.sets.get(self.point, {})), False)
         return found
 
     def told(self, objects: ObjectState, buffer: CommandBuffer) -> set[int]:
         """The resources of which the key tells, so that no plan is found by it any more when one of them goes."""
-        bound = self.bound(buffer)
+        bound = buffer.sets.get(self.point, {})
         sets = [bound[index].set for index in self.used if index in bound]
         return {part.resource for each in sets for part in contents_of(objects, each).memories.values()}
-
-    def bound(self, buffer: CommandBuffer) -> Mapping[int, BoundSet]:
-        """The sets and vertex buffers that are bound where these are used."""
-        sets = buffer.sets.get(self.point, {})
-        return sets if not self.used or self.used[-1] >= 0 else {**sets, **buffer.sets.get(VERTICES, {})}
 
 
 class Drawn(NamedTuple):

@@ -12,17 +12,14 @@ Of the memory behind the descriptors, shaders can tell the sizes and not where i
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from vkharness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES, UNKNOWN
 from vkharness.commands.drawing.shader_memory import MemoryPart, behind_descriptor
 from vkharness.commands.object_state import ObjectState
-from vkharness.spec.enums import VK_WHOLE_SIZE, VkDescriptorType
+from vkharness.spec.enums import VkDescriptorType
 from vkharness.trace.resources import BufferView, Descriptor, DescriptorSet, DescriptorsInMemory, ImageView
 
-VERTICES_PLACE = (0, 0)
-"""The one descriptor of `BoundVertices`."""
 MORE_THAN_MEMORY = (VkDescriptorType.INPUT_ATTACHMENT, VkDescriptorType.ACCELERATION_STRUCTURE_KHR, UNKNOWN)
 """Descriptors that mean what a render pass instance has, or what was built, or what nobody knows."""
 MOST_BY_VALUE = 64
@@ -43,27 +40,13 @@ class SetContents(NamedTuple):
     """The memory behind the descriptors, by (binding, array element), with dynamic offsets of 0."""
 
 
-@dataclass(slots=True)
-class BoundVertices:
-    """A vertex buffer as bound, which draws look at as they do at a set of one descriptor."""
-
-    buffer: int
-    offset: int
-    contents: Any = None
-    """As `DescriptorSet.contents`."""
-
-
-def contents_of(objects: ObjectState, held: DescriptorSet | BoundVertices) -> SetContents:
-    """Gives the present contents of a descriptor set or vertex buffer."""
+def contents_of(objects: ObjectState, held: DescriptorSet) -> SetContents:
+    """Gives the present contents of a descriptor set."""
     found: SetContents | None
     if held.contents is not None:
         moved, found = held.contents
         if found is not None and moved == objects.moved:
             return found
-    if isinstance(held, BoundVertices):
-        found = _vertices(objects, held)
-        held.contents = (objects.moved, found)
-        return found
     known, slots = objects.shaders, held.slots
     if len(slots) > MOST_BY_VALUE:
         found = SetContents(known.fresh(), None, {})
@@ -81,22 +64,6 @@ def _layout(held: DescriptorSet) -> Hashable:
     if not isinstance(held, DescriptorsInMemory):
         return held.layout.id
     return (held.layout.id, held.is_read)
-
-
-def _vertices(objects: ObjectState, held: BoundVertices) -> SetContents:
-    """Makes the contents of a vertex buffer. Vertices have one shape where equally many bits tell the bytes behind the
-    offset: a draw that stays within `least_bytes` reads the same bytes of all of them."""
-    number, buffer = objects.shaders.fresh(), objects.buffer(held.buffer)
-    begin, end = (0, 0) if buffer is None else buffer.span(held.offset, VK_WHOLE_SIZE)
-    if buffer is None or begin >= end:
-        return SetContents(number, None, {})
-    part = MemoryPart(buffer.id, buffer.space, begin, end, end, "", None)
-    return SetContents(number, objects.shaders.number(("vertices", (end - begin).bit_length())), {VERTICES_PLACE: part})
-
-
-def least_bytes(memory: MemoryPart) -> int:
-    """The bytes that any vertices of the shape of these have."""
-    return 1 << (memory.end - memory.begin).bit_length() - 1
 
 
 def _shape(objects: ObjectState, held: DescriptorSet) -> tuple[int | None, dict[tuple[int, int], MemoryPart]]:

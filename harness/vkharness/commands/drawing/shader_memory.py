@@ -163,12 +163,6 @@ class ReachedAnywhere(NamedTuple):
         before += self.before
         return self._replace(before=before, behind=behind, flat=_flat(before, self.accesses, behind))
 
-    def behind_vertices(self, reads: tuple[MovableAccess, ...], behind: tuple[Effect, ...]) -> ReachedAnywhere:
-        """The same of a draw that reads vertices before that, each of a buffer of its own, and does more after that."""
-        accesses = (*reads, *self.accesses)
-        flat = _flat(self.before, accesses, behind)
-        return self._replace(accesses=accesses, behind=behind, number=self.number + len(reads), flat=flat)
-
     def at(self, held: Held) -> tuple[Effect, ...] | None:
         """The accesses of this memory; None where a dynamic offset clips some."""
         for index, place, number in self.moving:

@@ -17,11 +17,11 @@ from vkharness.commands.drawing.dynamic_state import (
     given_vertex_input,
 )
 from vkharness.commands.drawing.plans_by_sets import MOST_PLANS, PlansBySets
-from vkharness.commands.drawing.set_contents import MOST_BY_VALUE, BoundVertices, contents_of
+from vkharness.commands.drawing.set_contents import MOST_BY_VALUE, contents_of
 from vkharness.commands.handlers import folded
 from vkharness.commands.known_shaders import MOST_CONTENTS
 from vkharness.commands.object_state import BoundSet, CommandBuffer, ObjectState
-from vkharness.commands.said_states import BINDS_SETS, LASTS, PUSHES, SETS, KnownBind, SaidStates, Setter
+from vkharness.commands.said_states import BINDS_SETS, LASTS, PUSHES, SETS, KnownBind, Setter
 from vkharness.native import core
 from vkharness.spec.command_classes import CHANGES_NO_ACCESS
 from vkharness.spec.enums import VkDescriptorType, VkStencilFace
@@ -72,9 +72,9 @@ def _pushed(objects: ObjectState, args: dict[str, Any]) -> tuple[Hashable, bool]
     return ("set", args.get(BIND_POINT), index), held is not None and tells_all(held)
 
 
-def new_bound_sets(objects: ObjectState, states: SaidStates | None = None) -> Any:
+def new_bound_sets(objects: ObjectState) -> Any:
     """Makes the object that binds sets and finds plans by them natively (`BoundSets` of the native core); None without
-    it. It binds vertex buffers where there are `states`."""
+    it."""
     if core is None:
         return None
     by_id = objects.by_id
@@ -82,9 +82,8 @@ def new_bound_sets(objects: ObjectState, states: SaidStates | None = None) -> An
     limits = MOST_BY_VALUE, MOST_CONTENTS
     contents = core.NumberedContents(objects.shaders, by_id, contents_of, Descriptor, Buffer(0, 0), *limits)
     types = KnownBind, BoundSet, DescriptorSet, PlansBySets
-    like = Access(0, 0, (), 0), EffectPlan(()), Buffer(0, 0), BoundVertices(0, 0)
-    asked = _dynamic_offsets, contents, writes, None if states is None else states.open_vertices
-    return core.BoundSets(objects, by_id, *asked, *types, *like, MOST_PLANS)
+    like = Access(0, 0, (), 0), EffectPlan(())
+    return core.BoundSets(objects, by_id, _dynamic_offsets, contents, writes, *types, *like, MOST_PLANS)
 
 
 def written_infos() -> dict[int, tuple[str, tuple[str, ...]]]:
