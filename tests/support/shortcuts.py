@@ -28,8 +28,6 @@ def judged_plainly(blocks: Iterable[Block]) -> Analysis:
         objects.plans.share_nothing()
         for block in blocks:
             objects.shaders.clear()
-            objects.plans.forget_joined()
-            objects.vertex_reads.clear()
             analysis.step(block)
         analysis.finish()
     return analysis
@@ -70,7 +68,7 @@ LIMITS = {
     "check": "MOST_SAYINGS", "commands.contents.at_submit": "MOST_WAITING MOST_PLANS MOST_BYTES_WAITING",
     "commands.drawing.plans_by_sets": "MOST_PLANS MOST_REACHES", "commands.drawing.set_contents": "MOST_BY_VALUE",
     "commands.interpret": "MOST_LINES", "commands.known_shaders": "MOST_CONTENTS MOST_PLANS MOST_REACHES",
-    "commands.plan_table": "SEEN MOST_JOINED", "commands.said_states": "MOST_KNOWN",
+    "commands.plan_table": "SEEN", "commands.said_states": "MOST_KNOWN",
     "record.native_log": "MOST_CALLS MOST_SAYINGS MOST_BYTES", "syncval.command_forms": "MOST_NOTED",
     "syncval.repeated_recordings": "MOST_GONE MOST_KEPT", "syncval.slots": "AWAKE STEPS NEW_STEP KEPT",
     "syncval.state": "_LIMIT _MADE_LIMIT",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -343,8 +343,6 @@ class ObjectState:
         """How often something that descriptors or vertex buffers refer to went, or was bound to memory."""
         self.shaders = KnownShaders()
         """The accesses of shaders, by the values on which they depend."""
-        self.vertex_reads: dict[Hashable, tuple[Effect, ...]] = {}
-        """The reads of vertex buffers by draws (`vertex`), since anything moved."""
         self.reflected: dict[int, Any] = {}
         """The uses of resources by the stages of a pipeline, by its id (`shaders.StageUses`)."""
         self.children: dict[int, set[int]] = {}
@@ -441,8 +439,6 @@ class ObjectState:
     def move(self) -> None:
         """Something is no longer there, or elsewhere: an id that means it means something else."""
         self.moved += 1
-        self.vertex_reads.clear()
-        self.plans.forget_joined()
 
     def readdress(self) -> None:
         """Device addresses stand for another buffer than before."""

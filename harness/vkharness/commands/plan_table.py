@@ -2,8 +2,8 @@
 
 A handler that finds all that its effects depend on in a few values asks with these (`get`) before it makes any
 effect. Addresses are such values beside ids: where a buffer lies changes when it is bound, and its id does not. So
-nothing has to be forgotten when an object changes. Effects that are remembered elsewhere are asked for as they are
-(`joined`), and those of all other commands are compared once they are made (`of`).
+nothing has to be forgotten when an object changes. The effects of all other commands are compared once they are made
+(`of`).
 
 A plan is kept when it is made for the second time, so that a program that never does the same twice pays little. It is
 known for as long as any command has it, or an earlier recording that may be repeated
@@ -21,8 +21,6 @@ from vkharness.trace.effects import Effect, EffectPlan
 
 SEEN = 1 << 13
 """How many plans that were made once are remembered, by the hash of what they were made of."""
-MOST_JOINED = 1 << 12
-"""The most plans of joined effects that are remembered."""
 
 
 class _KeptPlan(ref[EffectPlan]):
@@ -51,8 +49,6 @@ class PlanTable:
         self._shares = True
         self.flat: Any = None
         """The maker of flat plans (`buffer_transfers.new_flat_plans`); None where there is none."""
-        self._same: dict[tuple[Effect, ...], tuple[Effect, ...]] = {}
-        self._joined: dict[tuple[int, ...], tuple[tuple[tuple[Effect, ...], ...], EffectPlan]] = {}
 
     def __len__(self) -> int:
         """The plans that are kept."""
@@ -97,24 +93,3 @@ class PlanTable:
     def share_nothing(self) -> None:
         """Each command has a plan of its own from here on, with the very data of its call and no equal one's."""
         self._shares, self.flat = False, None
-
-    def joined(self, *parts: tuple[Effect, ...]) -> EffectPlan:
-        """The plan of effects that follow one another. The same objects make the same plan, until `forget_joined`."""
-        key = tuple(map(id, parts))
-        found = self._joined.get(key)
-        if found is None:
-            if len(self._joined) >= MOST_JOINED:
-                self._joined.clear()
-            found = self._joined[key] = parts, self.of(sum(parts, ()))
-        return found[1]
-
-    def same(self, effects: tuple[Effect, ...]) -> tuple[Effect, ...]:
-        """Equal effects as one object, until `forget_joined`."""
-        if len(self._same) >= MOST_JOINED:
-            self._same.clear()
-        return self._same.setdefault(effects, effects)
-
-    def forget_joined(self) -> None:
-        """The effects that are remembered elsewhere are made anew from here on."""
-        self._joined.clear()
-        self._same.clear()

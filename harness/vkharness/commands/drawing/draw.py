@@ -36,7 +36,6 @@ from vkharness.commands.drawing.vertex import (
     EVERYTHING,
     Elements,
     access_of,
-    drawn_vertex_reads,
     index_reads,
     index_source,
     vertex_reads,
@@ -51,7 +50,7 @@ from vkharness.trace.graphics_state import GraphicsPipeline, Targets
 from vkharness.trace.rendering_state import RenderingState
 
 Reads = Callable[[GraphicsPipeline], Iterable[Effect]]
-"""The reads of a draw before shaders run, given the bound pipeline. A tuple is the same one for equal draws."""
+"""The reads of a draw before shaders run, given the bound pipeline."""
 
 
 NO_SETS: dict[int, BoundSet] = {}
@@ -87,9 +86,7 @@ def draw_effects(
     pipeline = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
     if not isinstance(pipeline, GraphicsPipeline) or pipeline.unmodelled:
         return (Unmodelled(pipeline.unmodelled if isinstance(pipeline, GraphicsPipeline) else UNSEEN),)
-    made = reads(pipeline)
-    remembered = isinstance(made, tuple)
-    first = tuple(made)
+    first = tuple(reads(pipeline))
     bound = _effects_of_bindings(objects, buffer, pipeline, run)
     effects = (*first, *bound)
     if buffer.drawing.feedback.active:
@@ -97,8 +94,6 @@ def draw_effects(
     last: LastDraw | None = buffer.drawing.last_draw
     if last is not None and last.shaders is not None and buffer.late is None:
         objects.shaders.drawn = Drawn(effects, last.shaders, first, last.attached)
-    if remembered and buffer.deferred is None and buffer.late is None:
-        return objects.plans.joined(first, bound)
     return effects
 
 
@@ -134,7 +129,6 @@ def _effects_of_bindings(
     source = objects.shaders.source
     attached = tuple(attachment_effects(objects, buffer, targets))
     effects = (*shaded, *attached) if loading is None else (*attached, *loading.declared)
-    effects = objects.plans.same(effects)
     uses = stage_uses(objects, pipeline) if pipeline.stages else None
     key = _key(objects, uses, buffer, run)
     if loading is not None:
@@ -174,7 +168,7 @@ def _draw(
     run = drawn(chosen[0] if len(chosen) == 1 else EVERYTHING, instances)
 
     def reads(pipeline: GraphicsPipeline) -> Iterable[Effect]:
-        return drawn_vertex_reads(objects, buffer, pipeline, chosen, instances)
+        return vertex_reads(vertex_sources(objects, buffer, pipeline.state), chosen, [instances])
 
     return draw_effects(objects, buffer, reads, run)
 

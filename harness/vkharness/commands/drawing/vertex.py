@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from vkharness.commands.drawing.dynamic_state import BINDING_STRIDE, VERTEX_INPUT, restarts, vertex_input
+from vkharness.commands.drawing.dynamic_state import BINDING_STRIDE, restarts, vertex_input
 from vkharness.commands.handlers import command
 from vkharness.commands.object_state import NOTHING, CommandBuffer, ObjectState
 from vkharness.findings import Certainty
@@ -18,7 +18,7 @@ from vkharness.spans import Span, merge
 from vkharness.spec.enums import VK_WHOLE_SIZE, VkIndexType
 from vkharness.spec.scopes import ACCESS_KIND
 from vkharness.trace.effects import Access, Effect
-from vkharness.trace.graphics_state import BoundBuffer, BoundIndices, GraphicsPipeline, GraphicsState, VertexBinding
+from vkharness.trace.graphics_state import BoundBuffer, BoundIndices, GraphicsState, VertexBinding
 from vkharness.trace.resources import Buffer
 
 VERTEX_READ = ACCESS_KIND["SYNC_VERTEX_ATTRIBUTE_INPUT_VERTEX_ATTRIBUTE_READ"].index
@@ -26,11 +26,6 @@ INDEX_READ = ACCESS_KIND["SYNC_INDEX_INPUT_INDEX_READ"].index
 
 INDEX_BYTES = {VkIndexType.UINT16: 2, VkIndexType.UINT32: 4, VkIndexType.UINT8: 1}
 """The size of an index in bytes by VkIndexType. VK_INDEX_TYPE_NONE_KHR has none."""
-
-INPUT_STATES = (VERTEX_INPUT, BINDING_STRIDE)
-"""The dynamic states that decide which vertices lie where."""
-MOST_DRAWS = 1 << 14
-"""The most draws of which the reads of vertices are remembered."""
 
 Elements = tuple[int, int | None]
 """(first, end) of elements that are read. `end` is None when it is not known."""
@@ -115,28 +110,6 @@ def vertex_sources(objects: ObjectState, buffer: CommandBuffer, state: GraphicsS
     found = tuple(VertexSource(source, each) for source, each in read if source is not None)
     drawing.sources = (state, objects.moved, found)
     return found
-
-
-def drawn_vertex_reads(
-    objects: ObjectState,
-    buffer: CommandBuffer,
-    pipeline: GraphicsPipeline,
-    vertices: tuple[Elements, ...],
-    instances: Elements,
-) -> Iterable[Effect]:
-    """The reads of vertex buffers by a draw of these vertices and instances. One frame draws what the last one drew, so
-    that they are remembered until an object goes or is bound to memory: then they are one tuple."""
-    state, drawing, remembered = pipeline.state, buffer.drawing, objects.vertex_reads
-    if not state.dynamic.isdisjoint(INPUT_STATES):
-        return vertex_reads(vertex_sources(objects, buffer, state), vertices, [instances])
-    key = (pipeline.id, *drawing.vertex_buffers.items(), vertices, instances)
-    made = remembered.get(key)
-    if made is None:
-        if len(remembered) >= MOST_DRAWS:
-            remembered.clear()
-        made = tuple(vertex_reads(vertex_sources(objects, buffer, state), vertices, [instances]))
-        remembered[key] = made
-    return made
 
 
 def index_source(objects: ObjectState, buffer: CommandBuffer, state: GraphicsState) -> IndexSource | None:
