@@ -155,6 +155,12 @@ def numbers_by_conflict(several: Iterable[tuple[int, Iterable[Finding]]], opinio
     return {at: min(numbers) for at, numbers in told if numbers}
 
 
+def finding_of(conflict: Conflict, findings: Iterable[Finding]) -> Finding | None:
+    """The first finding that is about the same as a conflict."""
+    keys = {*keys_of_conflict(conflict)}
+    return next((each for each in findings if key_of(each) in keys), None)
+
+
 def beyond(findings: Iterable[Finding], opinion: Opinion) -> list[Conflict]:
     """The conflicts of the model that syncval's findings do not speak of, each pair of calls once.
 

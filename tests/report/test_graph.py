@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 from tests.commands.test_debug_info import name, region
 from tests.support.streams import struct, two_buffers
+from tests.test_nearest_dependency import buffer_barrier
 from vkharness.check import Analysis
 from vkharness.cli.graph import graph
 from vkharness.device.drivers import environment, find_driver
@@ -102,6 +103,34 @@ def test_of_a_long_trace_the_neighbourhood_is_drawn() -> None:
     assert text.count("<B>") == 10
     assert "commands further away are not drawn" in text
     assert len(re.findall(f'COLOR="{RED}"', text)) == 2
+
+
+@pytest.mark.parametrize("far", [0, 40])
+def test_the_barrier_that_comes_nearest_says_what_it_lacks(far: int, tmp_path: Path) -> None:
+    """Also where other commands are closer to both accesses than it is."""
+    stream, a, b = two_buffers(256)
+    c, d = stream.buffer(256), stream.buffer(256)
+    stream.begin()
+    stream.fill(a, 7)
+    for at in range(far):
+        stream.copy(c, d, 1, to=at)
+    buffer_barrier(stream, a, 0, 60)
+    for at in range(far):
+        stream.copy(c, d, 1, to=128 + at)
+    stream.copy(a, b, 64)
+    stream.end()
+    save(tmp_path / "trace.jsonl", stream.blocks)
+    for file in ("order.dot", "order.svg"):
+        result = CliRunner().invoke(
+            graph, [str(tmp_path / "trace.jsonl"), "-o", str(tmp_path / file), "--finding", "1"]
+        )
+        assert result.exit_code == 0, result.output
+        text = (tmp_path / file).read_text()
+        assert text.count("comes nearest: it leaves out [60, 64)") == 1
+        assert text.count("[60, 64)") == 3, "it stands on the boxes of both accesses, too"
+    opinion, (finding,) = judge(stream.blocks), Analysis().follow(stream.blocks).findings
+    ours = draw_svg(opinion, opinion.conflicts[0], 9, finding)
+    assert "comes nearest: it leaves out [60, 64)" in ours and "comes nearest" not in draw_svg(opinion, None, 99)
 
 
 def test_of_a_command_with_hundreds_of_parts_some_are_drawn() -> None:

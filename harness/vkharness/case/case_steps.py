@@ -159,7 +159,7 @@ def _draw_order(case: Case) -> list[str]:
     number = next(iter(conflicts_of([case.finding], opinion)), None)
     if number is None:
         raise UserError("the second judge finds no conflict there")
-    drawing = draw_svg(opinion, opinion.everything[number - 1], MOST_DRAWN)
+    drawing = draw_svg(opinion, opinion.everything[number - 1], MOST_DRAWN, case.finding)
     write_whole(case.folder / ORDER, standalone(drawing))
     return []
 

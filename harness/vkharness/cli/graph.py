@@ -27,11 +27,11 @@ def graph(
 ) -> None:
     """Draw what must be complete before what: queues, commands with their stages, barriers.
 
-    The ends of a conflict are red, the chain that there is between them is blue, the missing edge is dashed. Of a long
-    trace the neighbourhood of the conflict is drawn. A finding may have several conflicts; the first one is drawn. No
-    Vulkan loader or driver is needed.
+    The ends of a conflict are red, the chain that there is between them is blue, the missing edge is dashed. The
+    barrier that comes nearest says what it lacks. Of a long trace the neighbourhood of the conflict is drawn. A finding
+    may have several conflicts; the first one is drawn. No Vulkan loader or driver is needed.
     """
-    from vkharness.agreement import conflicts_of, note_opinion, numbers_by_conflict
+    from vkharness.agreement import conflicts_of, finding_of, note_opinion, numbers_by_conflict
     from vkharness.check import Analysis
     from vkharness.groups import chosen, groups_of
     from vkharness.model import judge
@@ -55,9 +55,12 @@ def graph(
         if number is None:
             raise UserError(f"--finding {finding}: the model finds no conflict there")
     target = output or given_as(ctx, trace).with_suffix(".svg")
-    shown = conflicts[(number or 1) - 1] if conflicts else None
-    write_graph(target, draw(opinion, shown, commands), lambda: standalone(draw_svg(opinion, shown, commands)))
+    at = number or 1
+    shown = conflicts[at - 1] if conflicts else None
     numbers = numbers_by_conflict(((group.number, group.findings) for group in groups), opinion)
+    told = finding_of(shown, groups[numbers[at] - 1].findings) if shown is not None and at in numbers else None
+    drawing = draw(opinion, shown, commands, told)
+    write_graph(target, drawing, lambda: standalone(draw_svg(opinion, shown, commands, told)))
     for line in summary(opinion, conflicts, numbers):
         echo(line)
     echo(f"drawn: {target}")

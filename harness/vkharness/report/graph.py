@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from vkharness.extras import brought_by
-from vkharness.findings import UserError
+from vkharness.findings import Finding, UserError
 from vkharness.generated_text import markup
 from vkharness.model import Conflict, Opinion
 from vkharness.model.order import ACTION, DST, SRC, TRANSITION, ExecutionOrder
 from vkharness.report.conflicts import conflict_text
 from vkharness.report.neighbourhood import Group, group_of, part_of
-from vkharness.report.order_boxes import FAINT, BoxText, CellText, box_of, missing_label, queue_name, title_of
+from vkharness.report.order_boxes import FAINT, BoxText, CellText, box_of, missing_label, notes_of, queue_name, title_of
 from vkharness.whole_file import write_whole
 
 RED, BLUE, GREY = "#c0392b", "#1f5fa8", "#8a8a8a"
@@ -35,10 +35,11 @@ def _graphviz() -> Any:
     return graphviz
 
 
-def draw(opinion: Opinion, conflict: Conflict | None, limit: int) -> str:
-    """The order around a conflict, or all of it, in Graphviz' language. At most about `limit` commands are drawn."""
-    opinion = opinion.around(conflict)
-    order, part = opinion.order, part_of(opinion, conflict, limit)
+def draw(opinion: Opinion, conflict: Conflict | None, limit: int, finding: Finding | None = None) -> str:
+    """The order around a conflict, or all of it, with what the finding about it says of its commands, in Graphviz'
+    language. At most about `limit` commands are drawn."""
+    opinion, notes = opinion.around(conflict), notes_of(finding)
+    order, part = opinion.order, part_of(opinion, conflict, limit, notes)
     path = order.chain(conflict.prior.node, conflict.current.node) if conflict is not None else []
     graph = _graphviz().Digraph(
         "order",
@@ -51,7 +52,7 @@ def draw(opinion: Opinion, conflict: Conflict | None, limit: int) -> str:
             lane.attr(label=_label([queue_name(opinion, queue)]), style="rounded", color=GREY, fontsize="14")
             for group, nodes in part.groups.items():
                 if group[0] == queue:
-                    lane.node(_name(group), label=_table(box_of(opinion, conflict, nodes)), shape="plain")
+                    lane.node(_name(group), label=_table(box_of(opinion, conflict, nodes, notes)), shape="plain")
             own = [group for group in part.groups if group[0] == queue]
             for above, below in pairwise(own):  # a column reads down in stream order
                 lane.edge(_name(above), _name(below), style="invis", weight="20")

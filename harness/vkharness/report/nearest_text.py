@@ -13,10 +13,10 @@ MOST_NAMED = 2
 def nearest_text(nearest: NearestDependency) -> str:
     """`vkCmdPipelineBarrier at mesh.cpp:88 (call 12): its second scope lacks COMPUTE_SHADER, and has TRANSFER`."""
     where = f" at {relative(nearest.site)}" if nearest.site else ""
-    return f"{nearest.command}{where} (call {nearest.call}): {'; '.join(_lacks(nearest))}"
+    return f"{nearest.command}{where} (call {nearest.call}): {'; '.join(lacks_of(nearest))}"
 
 
-def _lacks(nearest: NearestDependency) -> list[str]:
+def lacks_of(nearest: NearestDependency) -> list[str]:
     """One phrase for each scope that lacks something, one for the range and one for the region."""
     lacks = {*nearest.lacks}
     said = []

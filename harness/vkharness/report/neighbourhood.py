@@ -3,7 +3,7 @@ a long one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from vkharness.model import Conflict, Opinion
@@ -40,9 +40,11 @@ def group_of(order: ExecutionOrder, node: int) -> Group:
     return (place.queue or 0, place.submit or 0, place.batch or 0, place.position or 0, place.call, alone)
 
 
-def part_of(opinion: Opinion, conflict: Conflict | PairExplanation | None, limit: int) -> Neighbourhood:
-    """At most about `limit` groups, nearest in the stream to the two ends of the conflict, or of the pair that is in
-    order. These are always among them. Without a pair these are the groups nearest to the beginning.
+def part_of(
+    opinion: Opinion, conflict: Conflict | PairExplanation | None, limit: int, calls: Container[int] = ()
+) -> Neighbourhood:
+    """At most about `limit` groups: the two ends of the conflict, or of the pair that is in order, then those of
+    `calls`, then the nearest in the stream to the ends. Without a pair these are the groups nearest to the beginning.
     """
     order = opinion.order
     groups: dict[Group, list[int]] = {}
@@ -54,7 +56,8 @@ def part_of(opinion: Opinion, conflict: Conflict | PairExplanation | None, limit
     else:
         uses = () if conflict is None else (conflict.prior, conflict.current)
         places = [names.index(group_of(order, use.node)) for use in uses] or [0]
-        nearest = sorted(range(len(names)), key=lambda at: (min(abs(at - place) for place in places), at))
+        away = [min(abs(at - place) for place in places) for at in range(len(names))]
+        nearest = sorted(range(len(names)), key=lambda at: (away[at] > 0, names[at][4] not in calls, away[at], at))
         chosen = [names[at] for at in sorted(nearest[:limit])]
     ends = set() if conflict is None else {conflict.prior.node, conflict.current.node}
     kept = {name: _few(groups[name], ends) for name in chosen}

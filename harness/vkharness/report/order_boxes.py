@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from vkharness.call_sites import shown
-from vkharness.findings import Place
+from vkharness.findings import Finding, Place
 from vkharness.model import Conflict, Opinion
 from vkharness.model.explanation import PairExplanation
 from vkharness.model.order import ACTION, DST, FENCE, HOST, SRC, SUBMIT, TRANSITION, Node
 from vkharness.report.conflicts import conflict_text, missing_text, use_text
+from vkharness.report.nearest_text import lacks_of
 from vkharness.report.neighbourhood import Neighbourhood
 from vkharness.report.printable import printable, quoted
+from vkharness.report.sentences import touched_text
 from vkharness.spec import names
 
 WITH_CELLS = (ACTION, SRC, DST, TRANSITION)
@@ -53,8 +55,26 @@ class BoxText(NamedTuple):
     own_is_end: bool
 
 
-def box_of(opinion: Opinion, conflict: Ends | None, nodes: Sequence[int]) -> BoxText:
-    """The command, what the program says of it, then the sides of its dependencies and its work, a row each kind."""
+Notes = Mapping[int, Sequence[str]]
+"""By the number of a call lines for its boxes."""
+
+
+def notes_of(finding: Finding | None) -> Notes:
+    """What a finding says of the commands in the picture: the part that both accesses touch, and what the dependency
+    lacks that comes nearest to the missing one."""
+    if finding is None:
+        return {}
+    part = touched_text(finding.ranges, finding.boxes)
+    notes = {each.call: [part] for each in (finding.prior, finding.place)} if part else {}
+    if finding.nearest is not None:
+        lacks = "; ".join(map(brief, lacks_of(finding.nearest)))
+        notes.setdefault(finding.nearest.call, []).extend(_wrapped(f"comes nearest: {lacks}"))
+    return notes
+
+
+def box_of(opinion: Opinion, conflict: Ends | None, nodes: Sequence[int], notes: Notes) -> BoxText:
+    """The command, what the program and a finding say of it, then the sides of its dependencies and its work, a row
+    each kind."""
     order = opinion.order
     first = order.nodes[nodes[0]]
     ends = {conflict.prior.node, conflict.current.node} if conflict is not None else set()
@@ -67,7 +87,11 @@ def box_of(opinion: Opinion, conflict: Ends | None, nodes: Sequence[int]) -> Box
     return BoxText(
         name,
         call,
-        [each for each in (_site(first.place.site or ""), _said(opinion, first.place)) if each],
+        [
+            each
+            for each in (_site(first.place.site or ""), _said(opinion, first.place), *notes.get(first.place.call, ()))
+            if each
+        ],
         [
             [
                 CellText(node, _cell(order.nodes[node]) + _uses(node, conflict), order.nodes[node].kind, node in ends)

@@ -12,11 +12,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from vkharness.findings import Finding
 from vkharness.generated_text import markup
 from vkharness.model import Conflict, Opinion
 from vkharness.model.explanation import PairExplanation
 from vkharness.report.neighbourhood import Group, group_of, part_of
-from vkharness.report.order_boxes import FAINT, BoxText, CellText, Ends, box_of, missing_label, queue_name, title_of
+from vkharness.report.order_boxes import (
+    FAINT,
+    BoxText,
+    CellText,
+    Ends,
+    Notes,
+    box_of,
+    missing_label,
+    notes_of,
+    queue_name,
+    title_of,
+)
 
 CHARACTER, BOLD_CHARACTER, LINE = 6.8, 8.2, 15.0
 """Width and height of text in pixels, at most about."""
@@ -82,14 +94,14 @@ class DrawnBox:
 class _Drawing:
     """The picture as it is made."""
 
-    def __init__(self, opinion: Opinion, conflict: Ends | None, limit: int) -> None:
+    def __init__(self, opinion: Opinion, conflict: Ends | None, limit: int, notes: Notes) -> None:
         self.opinion, self.conflict = opinion, conflict
-        self.part = part_of(opinion, conflict, limit)
+        self.part = part_of(opinion, conflict, limit, notes)
         self.title = title_of(opinion, conflict, self.part)
         queues = list(dict.fromkeys(group[0] for group in self.part.groups))
         self.lanes = [queue_name(opinion, queue) for queue in queues]
         self.boxes = {
-            group: DrawnBox.of(box_of(opinion, conflict, nodes), queues.index(group[0]))
+            group: DrawnBox.of(box_of(opinion, conflict, nodes, notes), queues.index(group[0]))
             for group, nodes in self.part.groups.items()
         }
         edges = dict.fromkeys(self.part.edges)
@@ -225,17 +237,18 @@ _MARKERS = (
 )
 
 
-def draw_svg(opinion: Opinion, conflict: Conflict | None, limit: int) -> str:
-    """The order around a conflict, or all of it. At most about `limit` commands are drawn.
+def draw_svg(opinion: Opinion, conflict: Conflict | None, limit: int, finding: Finding | None = None) -> str:
+    """The order around a conflict, or all of it, with what the finding about it says of its commands. At most about
+    `limit` commands are drawn.
 
     The colours are those of the document around it: `standalone` gives the picture its own.
     """
-    return _Drawing(opinion.around(conflict), conflict, limit).text()
+    return _Drawing(opinion.around(conflict), conflict, limit, notes_of(finding)).text()
 
 
 def draw_ordered_svg(pair: PairExplanation, limit: int) -> str:
     """The same around two accesses that are in order, with the path between them."""
-    return _Drawing(Opinion(order=pair.order, debug=pair.debug), pair, limit).text()
+    return _Drawing(Opinion(order=pair.order, debug=pair.debug), pair, limit, {}).text()
 
 
 def standalone(svg: str) -> str:

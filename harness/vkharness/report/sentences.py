@@ -168,14 +168,20 @@ def part_text(
     names_by_id: Mapping[int, str] = NO_NAMES,
 ) -> str:
     """As `resource_text`, from the resource, its type, the touched part in (offset, size) or in boxes, and names."""
-    text = f"{type} {named(resource, names_by_id)}"
+    part = touched_text(ranges, boxes)
+    return f"{type} {named(resource, names_by_id)}{f' {part}' if part else ''}"
+
+
+def touched_text(ranges: Sequence[tuple[int, int]], boxes: Sequence[Box]) -> str:
+    """Only the touched part: `[0, 256)`, `(depth, mip 1, layer 0) and 2 more`; empty where nobody says which."""
+    text = ""
     if ranges:
         offset, size = ranges[0]
-        text += f" [{offset}, {offset + size})"
+        text += f"[{offset}, {offset + size})"
     if boxes:
         box = boxes[0]
         aspect = names.flags_names("VkImageAspectFlags", box.aspect)
-        text += f" ({aspect}, mip {box.mip}, layer {box.layer})"
+        text += f"{' ' if ranges else ''}({aspect}, mip {box.mip}, layer {box.layer})"
     more = len(ranges or boxes) - 1
     return f"{text} and {more} more" if more > 0 else text
 

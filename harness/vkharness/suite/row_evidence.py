@@ -116,7 +116,7 @@ def _order(opinion: Opinion, finding: Finding) -> str:
     """The order around the conflict that is this finding, else around none."""
     wanted = key_of(finding)
     found = next((each for each in opinion.conflicts if wanted in keys_of_conflict(each)), None)
-    return draw_svg(opinion, found, COMMANDS)
+    return draw_svg(opinion, found, COMMANDS, finding)
 
 
 def _mends(mending: Mending) -> dict[int, dict[str, Any]]:

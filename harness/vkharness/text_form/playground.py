@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from vkharness.agreement import conflicts_of, note_opinion
+from vkharness.agreement import conflicts_of, finding_of, note_opinion
 from vkharness.check import Analysis
 from vkharness.findings import UserError
 from vkharness.groups import groups_of
@@ -103,7 +103,7 @@ def _judged(blocks: Callable[[], Iterable[Block]], line: int) -> dict[str, Any]:
         "model": model,
         "unmodelled": sorted(analysis.unmodelled),
         "findings": findings,
-        "svg": draw_svg(opinion, drawn, COMMANDS),
+        "svg": draw_svg(opinion, drawn, COMMANDS, finding_of(drawn, groups[0].findings) if drawn else None),
         "pairs": _pairs(blocks, line),
     }
 
