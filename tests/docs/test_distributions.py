@@ -45,10 +45,14 @@ def test_the_newest_run_of_a_distribution_is_in_the_table() -> None:
 def test_a_distribution_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     script = (ROOT / "ci" / "distributions").read_text()
     code = script[script.index("own_sources()") : script.index("# Runs a command in a root")]
-    shell = f'here=nowhere; apt-get() {{ :; }}; debootstrap() {{ echo "E: no"; false; }}; {code}'
-    for name, why in (("noble", "this machine has no mirror for it"), ("trixie", "cannot be had here: E: no")):
+    shell = f'here=bookworm roots={tmp_path}; apt-get() {{ :; }}; debootstrap() {{ echo "E: no"; false; }}; {code}'
+    no_keys = "ubuntu_keys() { false; }"
+    for name, why in (("noble", "lacks the keys of its archive"), ("trixie", "cannot be had here: E: no")):
         ended = subprocess.run(
-            ["bash", "-uc", f"{shell}\nmake_root {name} {tmp_path}/{name}"], capture_output=True, text=True, check=False
+            ["bash", "-uc", f"{shell}\n{no_keys}\nmake_root {name} {tmp_path}/{name}"],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert ended.returncode == 1 and why in ended.stderr, ended.stderr
 
@@ -67,7 +71,7 @@ def test_results_of_an_earlier_run_are_not_those_of_this_one(writes: str, added:
     adds.chmod(0o755)
     stubs = f"""
         roots=$1 root=$1
-        git() {{ mkdir -p "${{@: -1}}"; }}
+        set_up() {{ :; }}
         inside() {{ [[ $2 != bash ]] || {{ {writes} "$1/root/tests.xml"; return 3; }}; }}
     """
     command = ["bash", "-uc", f"{stubs}\n{tested}\ntested one", "bash", str(tmp_path)]
