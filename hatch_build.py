@@ -1,14 +1,30 @@
-"""Builds the native core and the mirror layer while the project is installed (a hook of hatchling). Without a compiler
-there are none."""
+"""Builds the native core and the mirror layer while the project is installed, and gives the project its links: hooks of
+hatchling. Without a compiler there is neither core nor layer."""
 
 from __future__ import annotations
 
 import importlib.util
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
+
+PAGES = {"Documentation": "", "Rules": "rules.html", "Changelog": "CHANGELOG.html"}
+"""Links of the project by their names, as pages of the documentation site."""
+
+
+class ProjectLinks(MetadataHookInterface):
+    """Gives the project its links where the site has an address."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Adds `urls`."""
+        text = Path(self.root, "harness", "vkharness", "report", "rules.py").read_text(encoding="utf-8")
+        site = re.search(r'^SITE = "(.*)"$', text, re.MULTILINE)
+        if site is not None and site[1]:
+            metadata["urls"] = {name: site[1] + page for name, page in PAGES.items()}
 
 
 class NativeCore(BuildHookInterface):  # type: ignore[type-arg]  # generic to type checkers alone

@@ -122,7 +122,7 @@ def test_drivers_says_which_is_in_use() -> None:
 
 
 def test_the_same_sources_in_two_folders_give_the_same_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An assertion names its file, which must not be the whole path. `ci/wheels` compares whole wheels."""
+    """An assertion names its file, which must not be the whole path. `ci/release` compares whole wheels."""
     made = []
     for folder in (tmp_path / "a", tmp_path / "another and longer one"):
         folder.mkdir()
