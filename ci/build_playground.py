@@ -64,8 +64,9 @@ def build(folder: Path) -> None:
 
 
 def sources() -> list[Path]:
-    """The files that the playground is made of."""
-    return [*sorted(modules().values()), *sorted(DATA.iterdir()), *sorted(PARTS.iterdir()), Path(__file__)]
+    """The files that the playground is made of. Python puts a folder of compiled modules beside them where it may."""
+    parts = (each for each in sorted(PARTS.iterdir()) if each.is_file())
+    return [*sorted(modules().values()), *sorted(DATA.iterdir()), *parts, Path(__file__)]
 
 
 def digest_of(paths: list[Path]) -> str:

@@ -45,3 +45,16 @@ def test_a_folder_is_replaced_as_a_whole(tmp_path: Path) -> None:
 
 def test_the_playground_is_made_of_the_tables_too() -> None:
     assert set(build_playground.DATA.iterdir()) <= set(build_playground.sources())
+
+
+def test_modules_that_python_compiled_are_no_part_of_the_playground(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "worker.js").touch()
+    monkeypatch.setattr(build_playground, "modules", dict)
+    monkeypatch.setattr(build_playground, "PARTS", tmp_path)
+    assert set(build_playground.sources()) - set(build_playground.DATA.iterdir()) == {
+        tmp_path / "worker.js",
+        Path(build_playground.__file__),
+    }
