@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.streams import Stream
 from vkharness.check import Analysis
 from vkharness.fuzz.hostile.amplified import LARGEST_SIZE, SHAPES, amplified, any_amplified
 from vkharness.fuzz.hostile.hunt import Hunt
@@ -17,7 +18,7 @@ from vkharness.fuzz.hostile.trial import Limits, Trials
 from vkharness.trace import work_budget
 from vkharness.trace.calls import Call
 from vkharness.trace.codec import load, read_trace
-from vkharness.trace.work_budget import UNITS
+from vkharness.trace.work_budget import A_BLOCK, A_BUFFER, A_COMMAND, A_HAZARD, UNITS
 
 BYTES_A_UNIT = 64
 """Of memory, at most."""
@@ -61,6 +62,26 @@ def test_memory_is_in_proportion_to_the_file_and_the_counted_work(
     finally:
         tracemalloc.stop()
     assert taken <= (2 << 20) + 4 * path.stat().st_size + BYTES_A_UNIT * (before - UNITS.left)
+
+
+def test_a_hazard_is_work_each_time_that_it_is_met(shared_units: None) -> None:
+    """Also where it is reported no more: a file of 22 kB met half a million of them."""
+
+    def taken(submits: int) -> int:
+        stream = Stream()
+        buffer = stream.buffer(64)
+        stream.begin()
+        stream.fill(buffer, 1)
+        stream.fill(buffer, 2)
+        stream.end()
+        for _ in range(submits):
+            stream.submit(stream.commands, wait=False)
+        before = UNITS.left
+        assert len(Analysis().follow(stream.blocks).findings) == 2  # inside of the command buffer, and across submits
+        return before - UNITS.left
+
+    executed = A_BLOCK + A_BUFFER + 2 * A_COMMAND
+    assert taken(20) - taken(10) >= 10 * (executed + 2 * A_HAZARD)
 
 
 def test_shapes_of_all_sizes_are_drawn() -> None:

@@ -11,6 +11,7 @@ from vkharness.spans import Span, merge
 from vkharness.spec.scopes import ACCESS_KINDS
 from vkharness.syncval.entries import DetectedHazard
 from vkharness.syncval.state import union
+from vkharness.trace.work_budget import A_HAZARD, spend
 
 Key = tuple[Any, ...]
 
@@ -34,8 +35,10 @@ class Reporter:
         self._describe = describe
         self._across: set[Key] = set()
 
-    def findings(self, hazards: list[DetectedHazard], place: Place) -> Iterator[tuple[Finding, Key]]:
-        """One finding a pair, with the key of the pair as recorded (without its execution)."""
+    @staticmethod
+    def _pairs(hazards: list[DetectedHazard], place: Place) -> Iterator[tuple[Key, list[DetectedHazard]]]:
+        """The hazards of each pair, with the key of the pair as recorded (without its execution)."""
+        spend(A_HAZARD * len(hazards), "hazards")
         grouped: dict[tuple[Any, ...], list[DetectedHazard]] = {}
         for detected in hazards:
             group = (
@@ -56,14 +59,18 @@ class Reporter:
                 first.prior_access_kind,
                 first.resource,
             )
-            yield self._finding(same, place), key
+            yield key, same
+
+    def findings(self, hazards: list[DetectedHazard], place: Place) -> Iterator[Finding]:
+        """One finding a pair."""
+        return (self._finding(same, place) for _, same in self._pairs(hazards, place))
 
     def recorded(self, hazards: list[DetectedHazard], place: Place, reported: set[Key]) -> Iterator[Finding]:
         """Findings of a recorded command, each pair once; `reported` remembers them."""
-        for finding, key in self.findings(hazards, place):
+        for key, same in self._pairs(hazards, place):
             if key not in reported:
                 reported.add(key)
-                yield finding
+                yield self._finding(same, place)
 
     def recorded_events(self, findings: list[Finding], reported: set[Key]) -> Iterator[Finding]:
         """Findings about events of a recorded command, each pair once."""
@@ -76,7 +83,13 @@ class Reporter:
     def events(self, findings: list[Finding], recorded: set[Key]) -> Iterator[Finding]:
         """Findings about events of an executed command, without those that were reported while recording."""
         for finding in findings:
-            key = (finding.hazard, finding.place.call, finding.prior.call, finding.resource, *_possible(finding))
+            key = (
+                finding.hazard,
+                finding.place.call,
+                finding.prior.call,
+                finding.resource,
+                *_possible(finding.certainty),
+            )
             if key not in recorded and key not in self._across:
                 self._across.add(key)
                 yield finding
@@ -86,15 +99,15 @@ class Reporter:
         of the same recorded commands.
         Rule: rules.md#hazards-are-found-while-recording.
         """
-        for finding, key in self.findings(hazards, place):
-            prior = finding.prior
+        for key, same in self._pairs(hazards, place):
+            prior = same[0].prior
             inside = (prior.submit, prior.batch, prior.position) == (place.submit, place.batch, place.position)
             if inside and key in recorded:
                 continue
-            across = (*key, inside, *_possible(finding))
+            across = (*key, inside, *_possible(_certainty(same)))
             if across not in self._across:
                 self._across.add(across)
-                yield finding
+                yield self._finding(same, place)
 
     def _finding(self, hazards: list[DetectedHazard], place: Place) -> Finding:
         first = hazards[0]
@@ -111,13 +124,17 @@ class Reporter:
             boxes=seen.boxes,
             gap=first.host_step or _so_far(first),
             through=first.through,
-            certainty=functools.reduce(stronger, (detected.certainty for detected in hazards)),
+            certainty=_certainty(hazards),
         )
 
 
-def _possible(finding: Finding) -> tuple[bool, ...]:
+def _certainty(hazards: list[DetectedHazard]) -> Certainty:
+    return functools.reduce(stronger, (detected.certainty for detected in hazards))
+
+
+def _possible(certainty: Certainty) -> tuple[bool, ...]:
     """Part of a key: separates findings that may be none (`Certainty.BOUND`) from the others of the same pair."""
-    return (True,) if finding.certainty is Certainty.BOUND else ()
+    return (True,) if certainty is Certainty.BOUND else ()
 
 
 def _so_far(detected: DetectedHazard) -> DependencySoFar | None:

@@ -293,7 +293,7 @@ class Host:
                     earlier = self._context.places.place(prior), prior, before
                     detected = DetectedHazard(kind, (begin, end), HOST_READ, *earlier, state, resource)
                     hazards.append(detected._replace(host_step=step, certainty=sure))
-        yield from (finding for finding, _ in self._report.findings(hazards, place))
+        yield from self._report.findings(hazards, place)
         for span in spans:
             self._context.drop_writes(space, span, _is_done)
         if self._context.holds_back():
@@ -319,7 +319,7 @@ class Host:
                 earlier = self._context.places.place(prior), prior, before.access_kind
                 detected = DetectedHazard(kind, span, HOST_WRITE, *earlier, entry.state, resource)
                 hazards.append(detected._replace(host_step=step, certainty=before.certainty))
-        yield from (finding for finding, _ in self._report.findings(hazards, place))
+        yield from self._report.findings(hazards, place)
 
 
 def _conflict(

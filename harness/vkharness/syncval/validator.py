@@ -306,8 +306,7 @@ class Validator:
             yield from self._report.events(list(self._ownership.present(stream_event, place)), set())
         yield from self._used(self._usage.present(stream_event))
         for hazards, place in self._presentation.present(stream_event):
-            for finding, _ in self._report.findings(hazards, place):
-                yield finding
+            yield from self._report.findings(hazards, place)
 
     # -- the host ------------------------------------------------------------------------------------------------------
 

@@ -34,6 +34,8 @@ A_BUFFER = 40
 """Units that the execution of a command buffer takes beside that."""
 A_KNOWN_QUEUE = 4
 """Units that a queue takes in what another one knows of it, each time that this is kept anew."""
+A_HAZARD = 30
+"""Units that a hazard takes each time that its command is executed, also where it was reported before."""
 A_FINDING = 50
 RESERVE = 500_000
 """Units for the end of what was stopped: what was begun is judged, and told."""
