@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.support import drawing
 from tests.support.streams import DST, GENERAL, Stream, struct
 from vkharness.check import Analysis
+from vkharness.spec.enums import VkDescriptorType
 
 NOBODY = 999
 
@@ -33,6 +35,23 @@ def sets(stream: Stream) -> None:
     stream.cmd("BindDescriptorSets", pipelineBindPoint=1, pDescriptorSets=[NOBODY])
 
 
+def vertices(stream: Stream) -> None:
+    stream.cmd("BindVertexBuffers", pBuffers=[NOBODY], pOffsets=[0])
+
+
+def indices(stream: Stream) -> None:
+    stream.cmd("BindIndexBuffer", buffer=NOBODY, offset=0, indexType=0)
+
+
+def feedback(stream: Stream) -> None:
+    stream.cmd("BindTransformFeedbackBuffersEXT", pBuffers=[NOBODY], pOffsets=[0])
+
+
+def descriptor(stream: Stream) -> None:
+    for kind in (VkDescriptorType.STORAGE_BUFFER, VkDescriptorType.STORAGE_IMAGE):
+        drawing.descriptors(stream, (kind, NOBODY))
+
+
 def view(stream: Stream) -> None:
     stream.make("vkCreateImageView", "pView", struct("VkImageViewCreateInfo", image=NOBODY))
 
@@ -50,7 +69,10 @@ def judged(name: Callable[[Stream], object]) -> Analysis:
     return Analysis().follow(stream.blocks)
 
 
-@pytest.mark.parametrize("name", [fill, transition, secondary, pipeline, sets, view, submit])
+NAMING = (fill, transition, secondary, pipeline, sets, vertices, indices, feedback, descriptor, view, submit)
+
+
+@pytest.mark.parametrize("name", NAMING)
 def test_the_object_is_named_and_the_verdict_is_unknown(name: Callable[[Stream], object]) -> None:
     analysis = judged(name)
     assert analysis.verdict == "unknown"

@@ -422,7 +422,7 @@ class Interpreter:
 
 def _followed(objects: ObjectState, call: Call, handler: CallHandler) -> Iterable[StreamEvent]:
     """The events of a call, and that it has values that nobody knows, or names objects that no call made."""
-    objects.missed = False
+    objects.missed.clear()
     events = tuple(handler(objects, call))
     if objects.groups is not None:
         events = tuple(each for event in events for each in objects.groups.followed(event))
@@ -441,7 +441,7 @@ def _made(
     handler = COMMANDS.get(name)
     if unread or handler is None:
         return (Unmodelled(f"{name} ({unread})" if unread else name),)
-    objects.missed = False
+    objects.missed.clear()
     if objects.groups is None:
         made = handler(objects, buffer, args)
     else:

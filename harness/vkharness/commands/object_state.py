@@ -333,8 +333,8 @@ class ObjectState:
 
     def __init__(self) -> None:
         self.by_id: dict[int, Any] = {}
-        self.missed = False
-        """Whether an object was looked up that is not there, or of another type, since the last call began."""
+        self.missed: set[int] = set()
+        """Ids that were looked up since the last call began, and of which there is no object of the type."""
         self.changes = 0
         """How often what is known of calls by what they say ended (`Interpreter.repeat`)."""
         self.said: set[int] = set()
@@ -399,8 +399,14 @@ class ObjectState:
         thing = self.by_id.get(id)
         if isinstance(thing, kind):
             return thing
-        self.missed = self.missed or bool(id)
+        if id:
+            self.missed.add(id)
         return None
+
+    def note_missing(self, kind: type[Any], ids: Iterable[int]) -> None:
+        """Looks objects up that a call names for later commands: these are no longer asked which call named them."""
+        for id in ids:
+            self.get(kind, id)
 
     def begun_after(self, command_buffer: int | None) -> int:
         """The call of the last submit before a recording was begun, or so far for what no command buffer does; 0 where

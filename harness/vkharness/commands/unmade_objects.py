@@ -1,7 +1,9 @@
 """Objects that a call names and that no call made: the trace begins too late, or lost the call.
 
-Nobody knows what an access of such an object touches, so that the verdict is `unknown` and says which object that is.
-Looking an object up costs nothing more where it is there: only a call that missed one has its arguments walked.
+Nobody knows what an access of such an object touches, so that the verdict is `unknown` and says which object that is. A
+call is asked which objects it names. The commands behind it that use what it bound or wrote are not: a descriptor that
+nobody uses may be of an object that is gone. Looking an object up costs nothing more where it is there: only a call
+that missed one has its arguments walked.
 """
 
 from __future__ import annotations
@@ -14,18 +16,21 @@ from vkharness.trace.references import references
 
 OF_COMMANDS = frozenset(
     {
+        "VkAccelerationStructureKHR",
         "VkBuffer",
+        "VkBufferView",
         "VkCommandBuffer",
         "VkDescriptorSet",
         "VkFramebuffer",
         "VkImage",
+        "VkImageView",
         "VkPipeline",
         "VkRenderPass",
         "VkShaderEXT",
     }
 )
-"""Types of objects by which a command accesses memory. No command ignores one of these, as it may an image view."""
-OF_CALLS = frozenset({"VkBuffer", "VkCommandBuffer", "VkImage"})
+"""Types of objects by which commands access memory."""
+OF_CALLS = frozenset({"VkBuffer", "VkBufferView", "VkCommandBuffer", "VkImage", "VkImageView"})
 """The same of other calls: what is submitted, viewed and written to descriptor sets."""
 ENDS = ("vkDestroy", "vkFree")
 """How the names of calls begin that need nothing of what they name."""
@@ -44,7 +49,8 @@ def unmade_by_call(objects: ObjectState, call: Call) -> str:
 
 
 def _unmade(objects: ObjectState, call: Call, types: frozenset[str]) -> str:
-    for each in references(call):
-        if each.type in types and not each.made and each.id not in objects.by_id:
+    missed = objects.missed - objects.by_id.keys()
+    for each in references(call) if missed else ():
+        if each.id in missed and each.type in types and not each.made:
             return f"{each.type} {each.id}, which no call made"
     return ""

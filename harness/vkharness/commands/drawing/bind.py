@@ -105,5 +105,5 @@ def _push_set(objects: ObjectState, buffer: CommandBuffer, point: int, args: dic
     kept = before.set.slots if before is not None and before.set.id == 0 and before.set.layout is set_layout else {}
     pushed = DescriptorSet(0, set_layout, dict(kept))
     for write in args["pDescriptorWrites"] or ():
-        write_descriptor(pushed, write)
+        write_descriptor(objects, pushed, write)
     bound[index] = BoundSet(pushed)

@@ -14,6 +14,8 @@ from vkharness.trace.effects import StreamEvent
 from vkharness.trace.resources import (
     DYNAMIC_TYPES,
     Binding,
+    Buffer,
+    BufferView,
     Descriptor,
     DescriptorSet,
     Image,
@@ -127,7 +129,7 @@ def update_sets(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     for write in call.args["pDescriptorWrites"] or ():
         target = objects.get(DescriptorSet, write["dstSet"])
         if target is not None:
-            write_descriptor(target, write)
+            write_descriptor(objects, target, write)
     for copy in call.args["pDescriptorCopies"] or ():
         _copy(objects, copy)
     return ()
@@ -160,7 +162,7 @@ def elements(layout: SetLayout, binding: int, element: int, count: int) -> Itera
         count -= len(chosen)
 
 
-def write_descriptor(target: DescriptorSet, write: dict[str, Any]) -> None:
+def write_descriptor(objects: ObjectState, target: DescriptorSet, write: dict[str, Any]) -> None:
     """Applies one VkWriteDescriptorSet."""
     target.contents = None
     kind, count = write["descriptorType"], write["descriptorCount"]
@@ -173,10 +175,13 @@ def write_descriptor(target: DescriptorSet, write: dict[str, Any]) -> None:
         places = elements(target.layout, binding, element, count)
     if kind in IMAGE_TYPES:
         found = [Descriptor(kind, each["imageView"]) for each in write["pImageInfo"] or ()]
+        objects.note_missing(ImageView, (each.resource for each in found))
     elif kind in BUFFER_TYPES:
         found = [Descriptor(kind, each["buffer"], each["offset"], each["range"]) for each in write["pBufferInfo"] or ()]
+        objects.note_missing(Buffer, (each.resource for each in found))
     elif kind in TEXEL_TYPES:
         found = [Descriptor(kind, each) for each in write["pTexelBufferView"] or ()]
+        objects.note_missing(BufferView, (each.resource for each in found))
     elif kind == VkDescriptorType.ACCELERATION_STRUCTURE_KHR:
         listed = chained(write, VkStructureType.WRITE_DESCRIPTOR_SET_ACCELERATION_STRUCTURE_KHR) or {}
         found = [Descriptor(kind, each) for each in listed.get("pAccelerationStructures") or ()]

@@ -19,6 +19,7 @@ from vkharness.spec.scopes import ACCESS_KIND
 from vkharness.trace.attachment_operations import RasterizationOrder
 from vkharness.trace.effects import Command, Effect, Unmodelled
 from vkharness.trace.graphics_state import BoundBuffer
+from vkharness.trace.resources import Buffer
 
 COUNTER_READ = ACCESS_KIND["SYNC_TRANSFORM_FEEDBACK_EXT_TRANSFORM_FEEDBACK_COUNTER_READ_EXT"].index
 COUNTER_WRITE = ACCESS_KIND["SYNC_TRANSFORM_FEEDBACK_EXT_TRANSFORM_FEEDBACK_COUNTER_WRITE_EXT"].index
@@ -28,12 +29,13 @@ COUNTER_BYTES, CONDITION_BYTES = 4, 4
 
 
 @command("vkCmdBindTransformFeedbackBuffersEXT")
-def bind_feedback_buffers(_: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+def bind_feedback_buffers(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Remembers the ranges to which transform feedback writes."""
     sizes, offsets = args["pSizes"], args["pOffsets"] or ()
     for at, (id, offset) in enumerate(zip(args["pBuffers"] or (), offsets, strict=False)):
         bound = BoundBuffer(id, offset, sizes[at] if sizes else VK_WHOLE_SIZE)
         buffer.drawing.feedback.buffers[args["firstBinding"] + at] = bound
+    objects.note_missing(Buffer, args["pBuffers"] or ())
     return NOTHING
 
 

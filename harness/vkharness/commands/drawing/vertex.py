@@ -33,7 +33,7 @@ EVERYTHING: Elements = (0, None)
 
 
 @command("vkCmdBindVertexBuffers", "vkCmdBindVertexBuffers2")
-def bind_vertex_buffers(_: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+def bind_vertex_buffers(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Binds vertex buffers. vkCmdBindVertexBuffers2 may also limit their sizes and set the strides."""
     drawing = buffer.drawing
     sizes, strides = args.get("pSizes"), args.get("pStrides")
@@ -44,14 +44,16 @@ def bind_vertex_buffers(_: ObjectState, buffer: CommandBuffer, args: dict[str, A
         if strides:
             drawing.dynamic[BINDING_STRIDE, binding] = strides[at]
     drawing.sources = None
+    objects.note_missing(Buffer, args["pBuffers"] or ())
     return NOTHING
 
 
 @command("vkCmdBindIndexBuffer", "vkCmdBindIndexBuffer2KHR")
-def bind_index_buffer(_: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+def bind_index_buffer(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Binds an index buffer. vkCmdBindIndexBuffer2KHR may also limit its size."""
     size = INDEX_BYTES.get(args["indexType"], 0)
     buffer.drawing.indices = BoundIndices(args["buffer"], args["offset"], args.get("size", VK_WHOLE_SIZE), size)
+    objects.note_missing(Buffer, (args["buffer"],))
     return NOTHING
 
 
