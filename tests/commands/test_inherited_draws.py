@@ -7,9 +7,11 @@ import pytest
 from tests.support import drawing, passes
 from tests.support.drawing import NEVER, depth_tests, draw, seen
 from tests.support.interpreted import effects_of
-from tests.support.streams import D32_S8, Stream, struct
+from tests.support.streams import D32_S8, GENERAL, Stream, struct
+from vkharness.check import Analysis
+from vkharness.commands.synchronization.secondary import NOT_SEEN
 from vkharness.trace.calls import Call
-from vkharness.trace.effects import Access, Execute
+from vkharness.trace.effects import Access, Execute, Unmodelled
 from vkharness.trace.inherited import InheritedTargets
 
 
@@ -48,11 +50,44 @@ class TestSecondaries:
         secondary, _ = inherited_draw(stream)
         stream.begin()
         executed = stream.cmd("ExecuteCommands", pCommandBuffers=[secondary])
-        (effect,) = effects_of(stream)[executed]
-        assert isinstance(effect, Execute)
-        ((_, commands),) = effect.buffers
-        named = [getattr(each, "what", "") for command in commands for each in command.effects]
-        assert named == ["a secondary that draws, executed outside a render pass instance that was seen"]
+        named, effect = effects_of(stream)[executed]
+        assert isinstance(effect, Execute) and named == Unmodelled(NOT_SEEN)
+        stream.submit()
+        analysis = Analysis().follow(stream.blocks)
+        assert (analysis.verdict, [*analysis.unmodelled]) == ("unknown", [NOT_SEEN])
+
+    @pytest.mark.parametrize("nested", [False, True])
+    def test_a_secondary_in_a_secondary_inherits_the_instance_too(self, nested: bool) -> None:
+        """VK_EXT_nested_command_buffer: the copy behind the instance reads what the innermost one clears."""
+        stream = Stream()
+        image = stream.image((8, 8, 1))
+        used = passes.described(load=passes.NONE_LOAD, store=passes.NONE_STORE, initial=GENERAL, final=GENERAL)
+        made = passes.render_pass(stream, [used], [passes.subpass([passes.refer(0, GENERAL)])])
+        framebuffer = passes.framebuffer(stream, made, [passes.view(stream, image)], (8, 8))
+        inherits = struct("VkCommandBufferInheritanceInfo", renderPass=made, subpass=0, framebuffer=framebuffer)
+
+        def begin() -> int:
+            number = stream.begin(level=1)
+            begun = stream.blocks[-1]
+            assert isinstance(begun, Call)
+            begun.args["pBeginInfo"] |= {"flags": 2, "pInheritanceInfo": inherits}
+            return number
+
+        inner = begin()
+        passes.clear_attachments(stream, [(1, 0)], [(passes.rect((8, 8)), 0, 1)])
+        stream.end()
+        if nested:
+            held, inner = inner, begin()
+            stream.cmd("ExecuteCommands", pCommandBuffers=[held])
+            stream.end()
+        stream.begin()
+        passes.begin_pass(stream, made, framebuffer, passes.rect((8, 8)))
+        stream.cmd("ExecuteCommands", pCommandBuffers=[inner])
+        passes.end_pass(stream)
+        stream.image_to_buffer(image, stream.buffer(256), (8, 8, 1), layout=GENERAL)
+        stream.submit()
+        (found,) = Analysis().follow(stream.blocks).findings
+        assert (found.hazard, found.place.command) == ("READ_AFTER_WRITE", "vkCmdCopyImageToBuffer")
 
     @pytest.mark.parametrize("dynamic", [False, True])
     @pytest.mark.parametrize(("attached", "runs"), [(True, False), (False, True)])

@@ -158,7 +158,9 @@ def test_nothing_stays_bound_after_secondaries(stream: InterpretedStream) -> Non
 
 def test_a_secondary_that_nobody_saw_is_named(stream: InterpretedStream) -> None:
     effects = stream.effects("ExecuteCommands", pCommandBuffers=[77])
-    assert effects == (Unmodelled("a secondary command buffer whose recording was not seen"),)
+    assert effects == (
+        Unmodelled("vkCmdExecuteCommands (VkCommandBuffer 77, which no call made, or which is destroyed)"),
+    )
 
 
 def test_a_secondary_keeps_what_it_inherits_of_a_render_pass(stream: InterpretedStream) -> None:

@@ -76,7 +76,7 @@ NAMING = (fill, transition, secondary, pipeline, sets, vertices, indices, feedba
 def test_the_object_is_named_and_the_verdict_is_unknown(name: Callable[[Stream], object]) -> None:
     analysis = judged(name)
     assert analysis.verdict == "unknown"
-    assert any(f" {NOBODY}, which no call made" in each for each in analysis.unmodelled), analysis.unmodelled
+    assert any(f" {NOBODY}, which no call made," in each for each in analysis.unmodelled), analysis.unmodelled
 
 
 def test_what_is_destroyed_was_made() -> None:

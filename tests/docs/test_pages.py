@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.py") if path.stem != "device")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES.append(ROOT / "tests" / "support" / "README.md")
-NOT_RUN = 4
+NOT_RUN = 5
 """Blocks of all pages that carry a reason why they cannot run in a test."""
 COMMAND = re.compile(r"^\$ (?P<command>.*?)(?: +# exits (?P<status>\d+))?$", re.MULTILINE)
 MARKER = re.compile(r"<!-- (?P<kind>file|from|not run): (?P<text>.+?) -->\s*\Z")

@@ -62,8 +62,8 @@ ATTACH = -1
 
 
 def calls_of(vk: Any) -> list[Callable[[], object]]:
-    """Two fills of one buffer with a barrier between. The driver that does nothing takes any handle."""
-    commands, buffer = vk.ffi.cast("VkCommandBuffer", 16), vk.ffi.cast("VkBuffer", 32)
+    """Two fills of no buffer with a barrier between. The driver that does nothing takes any handle."""
+    commands, buffer = vk.ffi.cast("VkCommandBuffer", 16), vk.ffi.cast("VkBuffer", 0)
     queue = vk.ffi.cast("VkQueue", 48)
     begin = vk.VkCommandBufferBeginInfo()
     barrier = vk.VkMemoryBarrier(srcAccessMask=TRANSFER_WRITE, dstAccessMask=TRANSFER_WRITE)

@@ -53,7 +53,7 @@ def call(vk: Any, way: str, function: Callable[..., Any] | int, commands: int = 
     replace(vk, name, function)
     with vkharness.attach(keep_trace=True) as session:
         handle = vk.ffi.cast("VkCommandBuffer", commands)
-        rest = () if way == "python" else (vk.ffi.cast("VkBuffer", 32), 0, 64, 1)
+        rest = () if way == "python" else (vk.ffi.cast("VkBuffer", 0), 0, 64, 1)
         try:
             getattr(vk.lib if way == "lib" else vk, name)(handle, *rest)
         finally:
@@ -109,7 +109,7 @@ def test_a_signal_that_comes_in_a_driver_is_handled_behind_the_call(way: str, dr
     replace(driver, name, rise)
     with handler(signal.SIGUSR1, limit), vkharness.attach(keep_trace=True) as session:
         handle = driver.ffi.cast("VkCommandBuffer", int(signal.SIGUSR1))
-        rest = () if way == "python" else (driver.ffi.cast("VkBuffer", 32), 0, 64, 1)
+        rest = () if way == "python" else (driver.ffi.cast("VkBuffer", 0), 0, 64, 1)
         with pytest.raises(TimeLimit):
             getattr(driver.lib if way == "lib" else driver, name)(handle, *rest)
     ours = test_a_signal_that_comes_in_a_driver_is_handled_behind_the_call.__name__

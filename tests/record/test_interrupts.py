@@ -269,7 +269,7 @@ def test_nothing_is_judged_behind_what_interrupts_the_judge(asks: bool) -> None:
     """Nobody knows what it left. The interrupt arrives, and the verdict says so."""
     mirror, raised = Interrupted(), list[str]()
     with deaf_driver() as vk, vkharness.attach(mirror=mirror) as session:
-        commands, buffer = vk.ffi.cast("VkCommandBuffer", 16), vk.ffi.cast("VkBuffer", 32)
+        commands, buffer = vk.ffi.cast("VkCommandBuffer", 16), vk.ffi.cast("VkBuffer", 0)
 
         def call(name: str, *arguments: Any) -> None:
             try:

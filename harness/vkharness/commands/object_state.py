@@ -216,6 +216,8 @@ class CommandBuffer:
     """Whether accesses depended on words that were pushed before their pipeline was bound."""
     late: LateEffects | None = None
     """The accesses of the command being recorded through descriptors that may still be written."""
+    leaves_targets: bool = False
+    """Whether a secondary that it executes accesses attachments of the instance that it inherits itself."""
     has_late: bool = False
     """Whether a command of it, or of a secondary that it executes, has such accesses."""
     inside: int = 0
@@ -250,7 +252,7 @@ class CommandBuffer:
         self.recordings += 1
         self.commands, self.depends = RecordedCommands(), False
         self.steps = Steps(self.commands)
-        self.has_late = False
+        self.has_late = self.leaves_targets = False
         self.inside = 0
         self.inheritance = None
         self.rendering = None

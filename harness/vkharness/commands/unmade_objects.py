@@ -52,5 +52,5 @@ def _unmade(objects: ObjectState, call: Call, types: frozenset[str]) -> str:
     missed = objects.missed - objects.by_id.keys()
     for each in references(call) if missed else ():
         if each.id in missed and each.type in types and not each.made:
-            return f"{each.type} {each.id}, which no call made"
+            return f"{each.type} {each.id}, which no call made, or which is destroyed"
     return ""

@@ -104,7 +104,7 @@ class Reporter:
             inside = (prior.submit, prior.batch, prior.position) == (place.submit, place.batch, place.position)
             if inside and key in recorded:
                 continue
-            across = (*key, inside, *_possible(_certainty(same)))
+            across = (*key, inside, prior.queue == place.queue, *_possible(_certainty(same)))
             if across not in self._across:
                 self._across.add(across)
                 yield self._finding(same, place)

@@ -145,9 +145,7 @@ def _access(
         yield Access(access_kind, image, spans, image, order=order, operation=operation)
 
 
-def inherited(
-    objects: ObjectState, commands: Iterable[Command], rendering: RenderingState | None
-) -> tuple[Command, ...]:
+def inherited(objects: ObjectState, commands: Iterable[Command], rendering: RenderingState) -> tuple[Command, ...]:
     """The commands of a secondary with the accesses of the render pass instance in which it is executed."""
     return tuple(
         command.with_effects(tuple(_resolved(objects, command, rendering)))
@@ -157,11 +155,9 @@ def inherited(
     )
 
 
-def _resolved(objects: ObjectState, command: Command, rendering: RenderingState | None) -> Iterator[Effect]:
+def _resolved(objects: ObjectState, command: Command, rendering: RenderingState) -> Iterator[Effect]:
     for effect in command.effects:
-        if not isinstance(effect, InheritedTargets):
-            yield effect
-        elif rendering is None:
-            yield Unmodelled("a secondary that draws, executed outside a render pass instance that was seen")
-        else:
+        if isinstance(effect, InheritedTargets):
             yield from accesses(objects, rendering, effect.targets)
+        else:
+            yield effect

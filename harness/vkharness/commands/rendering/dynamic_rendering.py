@@ -154,7 +154,7 @@ def clear_attachments(objects: ObjectState, buffer: CommandBuffer, args: dict[st
     return _clear_all(buffer.rendering, clears, rects)
 
 
-def inherited_clears(commands: Iterable[Command], rendering: RenderingState | None) -> tuple[Command, ...]:
+def inherited_clears(commands: Iterable[Command], rendering: RenderingState) -> tuple[Command, ...]:
     """The commands of a secondary with the clears of the render pass instance in which it is executed."""
     return tuple(
         command.with_effects(tuple(_resolve_clears(command.effects, rendering)))
@@ -164,7 +164,7 @@ def inherited_clears(commands: Iterable[Command], rendering: RenderingState | No
     )
 
 
-def _resolve_clears(effects: Iterable[Effect], rendering: RenderingState | None) -> Iterator[Effect]:
+def _resolve_clears(effects: Iterable[Effect], rendering: RenderingState) -> Iterator[Effect]:
     for effect in effects:
         if isinstance(effect, InheritedClear):
             yield from _clear_all(rendering, effect.clears, effect.rects)

@@ -11,9 +11,9 @@ from vkharness.shader.execution.value_reader import Operands, ValueReader
 from vkharness.shader.opcodes import Op
 
 LOD, SAMPLE = 0x2, 0x40
-HARMLESS = 0x100 | 0x200 | 0x400 | 0x800
-"""Image operands MakeTexelAvailable, MakeTexelVisible, NonPrivateTexel and VolatileTexel, which say how an access is
-ordered."""
+MAKE_AVAILABLE, MAKE_VISIBLE, NON_PRIVATE, VOLATILE = 0x100, 0x200, 0x400, 0x800
+HARMLESS = MAKE_AVAILABLE | MAKE_VISIBLE | NON_PRIVATE | VOLATILE
+"""Image operands (MakeTexelAvailable and so on) which say how an access is ordered."""
 
 
 class ImageReader(ValueReader):
