@@ -20,6 +20,11 @@ SENT = "if (g == 0u) {{ b[1] = 7u; {} atomicExchange(a[0], 1u); }}"
 RECEIVED = "if (g == 64u && atomicAdd(a[0], 0u) == 1u) {{ {} b[2] = b[1]; }}"
 CONTROL = "controlBarrier(gl_ScopeWorkgroup, {}, gl_StorageSemanticsShared, gl_SemanticsAcquireRelease);"
 
+SUBGROUPS = "#extension GL_KHR_shader_subgroup_basic : require\n"
+BYTES = """#extension GL_EXT_shader_explicit_arithmetic_types : require
+layout(std430, set = 0, binding = 0) buffer Third { uint8_t c[]; };
+"""
+
 
 class Case(NamedTuple):
     """A shader, whether it has races, and of how many work groups."""
@@ -69,6 +74,18 @@ CASES = {
     ),
     "fence_of_one": Case(
         "if (l == 0u) { b[0] = g; memoryBarrierBuffer(); } barrier(); if (l > 0u) a[g] = b[0];", False, 1
+    ),
+    "fence_of_a_subgroup": Case(
+        "b[g] = g; subgroupMemoryBarrierBuffer(); barrier(); a[g] = b[g ^ 1u];", True, 1, SUBGROUPS
+    ),
+    "fence_of_a_subgroup_and_the_group": Case(
+        "b[g] = g; memoryBarrierBuffer(); subgroupMemoryBarrierBuffer(); barrier(); a[g] = b[g ^ 1u];",
+        False,
+        1,
+        SUBGROUPS,
+    ),
+    "bytes_beside_the_own_one": Case(
+        "c[l] = uint8_t(l); barrier(); uint v = uint(c[l]); b[l] = v + uint(c[l ^ 1u]);", True, 1, BYTES
     ),
     "barrier_that_releases_to_atomics": Case(
         "if (n == 0u) { b[l] = g; controlBarrier(gl_ScopeWorkgroup, gl_ScopeDevice, gl_StorageSemanticsBuffer,"

@@ -210,8 +210,8 @@ class Invocation:
         self.accesses = 0
         self.last: dict[Storage, int] = {}
         """The number of its last access to a class."""
-        self.fenced_at: dict[Storage, int] = {}
-        """The accesses that were made when a fence last released a class."""
+        self.fenced_at: dict[tuple[Storage, ScopeReach], int] = {}
+        """The accesses that were made when a fence of this scope last released a class."""
         self._known: Passed = {}
         self._visible: dict[tuple[Storage, ScopeReach], Known] = {}
         """Writes of others that a visibility operation of its own made visible to it, by class and `Available.own`."""
@@ -226,9 +226,10 @@ class Invocation:
         self.last[storage] = self.accesses
         self.spend(1)
 
-    def is_fenced(self, storage: Storage) -> bool:
-        """Whether a fence released each access to a class."""
-        return self.last.get(storage, 0) <= self.fenced_at.get(storage, 0)
+    def is_fenced(self, storage: Storage, execution: ScopeReach) -> bool:
+        """Whether a fence released each access to a class to all who meet at a control barrier of this scope."""
+        fenced = max(self.fenced_at.get((storage, each), 0) for each in ScopeReach if each >= execution)
+        return self.last.get(storage, 0) <= fenced
 
     def knows(self, storage: Storage, other: int) -> int:
         """How many accesses of another invocation happen before the next one to this class."""
@@ -311,7 +312,7 @@ class Invocation:
                     self.learn(fact, kept.pop(fact))
         if semantics.releases:
             self._fenced[reach, semantics.classes] = self._all(named)
-            self.fenced_at.update((each, self.accesses) for each in named)
+            self.fenced_at.update(((each, reach), self.accesses) for each in named)
         self.make_visible(semantics, reach)
 
     def make_available(self, semantics: Semantics, reach: ScopeReach) -> None:
@@ -394,8 +395,8 @@ def meet(
     memory scope; one narrower than the execution scope has none.
 
     Fences order through it: one before it releases, and one behind it acquires. With `by_fences` a fence behind the
-    last access to a class does both: so GLSL is written (`memoryBarrierBuffer(); barrier();`), and a control barrier is
-    not reordered against fences.
+    last access to a class, of a scope as wide as the barrier's, does both: so GLSL is written (`memoryBarrierBuffer();
+    barrier();`), and a control barrier is not reordered against fences.
     """
     semantics = semantics if reach >= execution else Semantics(0)
     for each in every:
@@ -405,7 +406,7 @@ def meet(
     fenced = joined_facts(each.fenced(execution) for each in every)
     for storage in classes:
         own = bool(semantics & storage.value)
-        is_fenced = by_fences and all(each.is_fenced(storage) for each in every)
+        is_fenced = by_fences and all(each.is_fenced(storage, execution) for each in every)
         releases = is_fenced or (own and semantics.releases)
         passed = _known_by(storage, every) if releases else _by(storage, fenced)
         size = sum(map(len, passed.values()))

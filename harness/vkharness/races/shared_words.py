@@ -186,13 +186,15 @@ class _Cell:
             several.accesses[first.invocation] = first
 
     def saw(self, write: InvocationAccess, own: AccessSort, by: Invocation) -> bool:
-        """Whether a read by the same invocation, before the next access, made a write visible: it raced then, or was
-        ordered."""
-        return own.reads and any(
-            sort.visible and sort.reads and sort.reach is None and sort.shares_reference(own)
-            and by.number in several.accesses and several.accesses[by.number].at > write.at
-            for sort, several in self.sorts.items()
-        )  # fmt: skip
+        """Whether reads by the same invocation, before the next access, made all bytes visible that this and a write
+        have in common: they raced then, or were ordered."""
+        unseen = {*range(max(own.begin, write.sort.begin), min(own.end, write.sort.end))} if own.reads else {-1}
+        for sort, several in self.sorts.items():
+            last = several.accesses.get(by.number)
+            is_same = sort.visible and sort.reads and sort.reach is None and sort.shares_reference(own)
+            if is_same and last is not None and last.at > write.at:
+                unseen.difference_update(range(sort.begin, sort.end))
+        return not unseen
 
     def make_available(self, own: AccessSort, by: Invocation) -> None:
         """An atomic write makes available what the same invocation wrote there before."""
