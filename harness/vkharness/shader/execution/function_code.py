@@ -12,11 +12,11 @@ from typing import Any, Protocol
 from vkharness.shader.execution.access_chains import Registers, Step
 
 Running = Generator[int, None, Any]
-"""Yields at each control barrier a number that tells which it is, and `PAUSE` where others should run; returns the
-function's value."""
+"""Yields at each control barrier a number that tells which it is, and `PAUSE` where it waits for others; returns the
+function's registers."""
 PAUSE = 0
-TURN = 512
-"""Blocks that are executed without a pause: a loop may wait for what another invocation does."""
+UNWATCHED = 16
+"""Blocks of a function that are executed before its registers are looked at."""
 
 
 class RunningState(Protocol):
@@ -58,19 +58,25 @@ class FunctionCode:
 
 
 def run_function(code: FunctionCode, arguments: Sequence[Any], state: RunningState) -> Running:
-    """Executes a function, up to the next control barrier or pause each time."""
+    """Executes a function, up to the next control barrier or pause each time.
+
+    It pauses where a block is reached with the registers that it was reached with before: what a loop reads, it reads
+    into registers, so nothing but another invocation ends this one. A loop that counts goes on to its end.
+    """
     registers = code.registers[:]
     for register, variable in code.variables:
         registers[register] = state.pointer(variable)
     for register, argument in zip(code.parameters, arguments, strict=True):
         registers[register] = argument
     before, label = 0, code.entry
-    left = TURN
+    executed, next_kept = 0, UNWATCHED
+    kept_at, kept = (0, 0), registers
     while True:
-        if not left:
+        executed += 1
+        if executed == next_kept:  # a loop of any length is found, as by Brent
+            kept_at, kept, next_kept = (before, label), registers[:], 2 * next_kept
+        elif label == kept_at[1] and before == kept_at[0] and registers == kept:
             yield PAUSE
-            left = TURN
-        left -= 1
         block = code.blocks[label]
         state.spend(block.weight)
         if block.phis:
@@ -85,4 +91,5 @@ def run_function(code: FunctionCode, arguments: Sequence[Any], state: RunningSta
                 yield from special(registers, state)
         before, label = label, block.leave(registers)
         if not label:
-            return registers[block.value]
+            registers[0] = registers[block.value]
+            return registers

@@ -171,9 +171,12 @@ class FunctionReader(ImageReader):
 
     def _call(self, _: int, operands: Operands) -> None:
         target, arguments, codes = self._register(operands[1]), self._many(operands[3:]), self.codes
+        registers = len(self._code.registers)  # those of the call are among the caller's: what it read has an effect
+        self._code.registers.append(None)
 
         def call(r: Registers, state: RunningState) -> Running:
-            r[target] = yield from run_function(codes[operands[2]], [r[each] for each in arguments], state)
+            r[registers] = yield from run_function(codes[operands[2]], [r[each] for each in arguments], state)
+            r[target] = r[registers][0]
 
         self._end_part(call)
 

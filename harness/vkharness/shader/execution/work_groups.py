@@ -1,12 +1,12 @@
 """Runs a dispatch on the host: work group after work group, invocation after invocation, up to each control barrier.
 
-An invocation that executes many blocks makes a pause, in which others run, and so does a work group whose invocations
-pause: it may wait for them.
+An invocation that waits for others makes a pause, in which these run, and so does a work group in which all invocations
+wait that are not at a control barrier. Whoever does not wait keeps its place in the order, however long it runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from vkharness.shader.execution.executed_module import ExecutedModule, refusing_malformed
@@ -88,10 +88,7 @@ class Dispatch(ExecutedModule):
     def run(self, order: Order) -> None:
         """All work groups."""
         x, y, z = self.groups
-        running: list[Iterator[None]] = []
-        for index in order(x * y * z):
-            running.append(self._group(self.group_at(index), order))
-            running = [each for each in running if next(each, OVER) is not OVER]
+        running: Iterable[Iterator[None]] = (self._group(self.group_at(index), order) for index in order(x * y * z))
         while running:
             running = [each for each in running if next(each, OVER) is not OVER]
 
@@ -105,30 +102,30 @@ class Dispatch(ExecutedModule):
         shared = self.bound | self.cells(self.shared)
         count = self.size[0] * self.size[1] * self.size[2]
         self.allowance.spend(1 + count)
-        waiting = self._invocations(group, shared, order(count))
+        waiting: Iterable[tuple[int, Running]] = enumerate(self._invocations(group, shared, order(count)))
         while True:
             met: set[int | None] = set()
-            still: list[Running] = []
-            while True:
+            still: dict[int, Running] = {}
+            left = count
+            while left:
                 paused = []
-                for running in waiting:
+                for at, running in waiting:
                     place = next(running, None)
                     if place == PAUSE:
-                        paused.append(running)
+                        paused.append((at, running))
                         continue
                     met.add(place)
                     if place is not None:
-                        still.append(running)
-                if not paused:
-                    break
-                waiting = iter(paused)
-                yield
+                        still[at] = running
+                if len(paused) == left:
+                    yield
+                waiting, left = paused, len(paused)
             if len(met) > 1:
                 raise NotInterpreted("not all invocations of a work group reach the same control barrier")
             if not still:
                 return
             self._passed_barrier()
-            waiting = iter(still)
+            waiting, count = sorted(still.items()), len(still)
 
     def _passed_barrier(self) -> None:
         """All invocations of a work group are at one control barrier."""
