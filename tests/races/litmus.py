@@ -90,7 +90,7 @@ def by_the_judge(operations: Sequence[Operation]) -> set[int]:
             by.fence(each.semantics, each.scope)
         else:
             by.access(each.storage)
-            pairs = places.access(Word(0, each.location), (0, 4), _instruction(at, each), by, 0)
+            pairs = places.access(Word(0, each.location), (0, 4), _instruction(at, each), by, 0, each.reference)
             found |= {each.location for _ in pairs}
         at += 1
     return found

@@ -147,7 +147,7 @@ def test_relaxed_atomics_pass_nothing_on_and_cost_no_more_each_time() -> None:
     for number in range(256):
         one = Invocation(number, DispatchLayout(64), spend)
         one.access(Storage.BUFFER)
-        assert not [*words.access(Word(0, 0), (0, 4), relaxed, one, 0)]
+        assert not [*words.access(Word(0, 0), (0, 4), relaxed, one, 0, 0)]
     assert spent[0] == 256
 
 

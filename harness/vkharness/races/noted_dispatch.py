@@ -75,12 +75,12 @@ class Notes:
         if instruction is None:
             return
         if isinstance(memory, list):
-            self._access(self.shared, Word(id(memory), place), (0, WORD), instruction)
+            self._access(self.shared, Word(id(memory), place), (0, WORD), instruction, instruction.reference)
         elif isinstance(memory, TexelCell):
             self.texel(memory.image, memory.coordinates, 0, is_write)
         else:
             space, at = memory.located(place)
-            self._bytes(space, at, size, instruction)
+            self._bytes(space, at, size, instruction, id(memory) if instruction.reference else 0)
 
     def texel(self, image: ShaderImage, coordinates: tuple[int, ...], at: int, is_write: bool) -> None:
         """A texel is read or written."""
@@ -89,22 +89,24 @@ class Notes:
             return
         space, place = image.located(coordinates, at)
         if isinstance(place, int):  # of a texel buffer, whose memory other descriptors reach as words
-            self._bytes(space, place, image.texel_bytes, instruction)
+            self._bytes(space, place, image.texel_bytes, instruction, instruction.reference)
         else:
-            self._access(self.everywhere, Word(space, place), (0, WORD), instruction)
+            self._access(self.everywhere, Word(space, place), (0, WORD), instruction, instruction.reference)
 
     def sample(self, image: ShaderImage, dimensions: int) -> None:
         """An image is sampled."""
         self.sampled[image.located((0,) * dimensions, 0)[0]] = None
 
-    def _bytes(self, space: int, at: int, size: int, instruction: Instruction) -> None:
+    def _bytes(self, space: int, at: int, size: int, instruction: Instruction, reference: int) -> None:
         for word in range(at // WORD, (at + size + WORD - 1) // WORD):
             span = (max(0, at - word * WORD), min(WORD, at + size - word * WORD))
-            self._access(self.everywhere, Word(space, word), span, instruction)
+            self._access(self.everywhere, Word(space, word), span, instruction, reference)
 
-    def _access(self, places: SharedWords, place: Word, span: tuple[int, int], instruction: Instruction) -> None:
+    def _access(
+        self, places: SharedWords, place: Word, span: tuple[int, int], instruction: Instruction, reference: int
+    ) -> None:
         self.invocation.access(instruction.storage)
-        for pair in places.access(place, span, instruction, self.invocation, self.interval):
+        for pair in places.access(place, span, instruction, self.invocation, self.interval, reference):
             key = frozenset((pair.first.instruction, pair.second.instruction))
             self.found.setdefault(key, (pair, set()))[1].add(place)
 
@@ -234,7 +236,7 @@ class _NotedReader(FunctionReader):
         available, visible = (_farthest(each, storage) for each in (said.available, said.visible))
         if not self._names.vulkan_model:
             available = visible = ScopeReach.ALL
-        elif base in self.storage and storage is not Storage.SHARED:
+        elif storage is Storage.BUFFER or (base in self.storage and storage is Storage.IMAGE):
             reference = base
         return Instruction(
             self._count, storage, base, self._line, not writes, writes, atomic, said.non_private, available, visible,

@@ -51,7 +51,8 @@ class Instruction(NamedTuple):
     visible: ScopeReach = ScopeReach.ALL
     """From where a read makes visible what it reads."""
     reference: int = 0
-    """The id of the variable whose descriptor it goes through ("Reference"); 0 where that is not asked for."""
+    """What stands for the descriptor or the addresses that it goes through ("Reference"): the id of the image's
+    variable; of a buffer, which each access names anew, of what its pointer came from. 0: that is not asked for."""
 
 
 class AccessSort(NamedTuple):
@@ -72,15 +73,15 @@ class AccessSort(NamedTuple):
     """Classes by whose order it is ordered: its own, and those of its semantics."""
 
     @classmethod
-    def of(cls, said: Instruction, begin: int, end: int) -> AccessSort:
-        """That of accesses of these bytes by an instruction."""
+    def of(cls, said: Instruction, begin: int, end: int, reference: int) -> AccessSort:
+        """That of accesses of these bytes by an instruction, through this descriptor."""
         reach, classes = None, Semantics(0)
         if said.atomic is not None:
             reach, classes = said.atomic.reach, said.atomic.semantics.classes
         concerned = tuple(each for each in Storage if each is said.storage or classes & each.value)
         return cls(
             begin, end, said.storage, said.reads, said.writes, reach, said.non_private, said.available, said.visible,
-            said.reference, concerned,
+            reference, concerned,
         )  # fmt: skip
 
     def stands_for(self, earlier: AccessSort) -> bool:
@@ -214,18 +215,25 @@ class SharedWords:
         self._cells: dict[Word, _Cell | InvocationAccess] = {}
         """A word that one invocation alone has accessed, in one way, has its last access here."""
         self._count = 0
-        self._sorts: dict[tuple[int, tuple[int, int]], AccessSort] = {}
-        """By the number of an instruction, and the bytes."""
+        self._sorts: dict[tuple[int, tuple[int, int], int], AccessSort] = {}
+        """By the number of an instruction, the bytes and the reference."""
 
     def access(
-        self, place: Word, span: tuple[int, int], instruction: Instruction, by: Invocation, interval: int
+        self,
+        place: Word,
+        span: tuple[int, int],
+        instruction: Instruction,
+        by: Invocation,
+        interval: int,
+        reference: int,
     ) -> Iterator[RacingPair]:
-        """Notes an access of the bytes [begin, end) of a word, and yields those that it races with."""
+        """Notes an access of the bytes [begin, end) of a word through this descriptor, and yields those that it races
+        with."""
         self._count += 1
-        key = (instruction.number, span)
+        key = (instruction.number, span, reference)
         own = self._sorts.get(key)
         if own is None:
-            own = self._sorts[key] = AccessSort.of(instruction, *span)
+            own = self._sorts[key] = AccessSort.of(instruction, *span, reference)
         access, atomic = (
             InvocationAccess(instruction, by.number, by.accesses, interval, own, self._count),
             instruction.atomic,
