@@ -10,7 +10,19 @@ import pytest
 from click.testing import CliRunner
 
 from tests.support import passes
-from tests.support.passes import CLEAR, DONT_CARE, LOAD, NONE_STORE, STORE, attached, depends, described, refer, subpass
+from tests.support.passes import (
+    CLEAR,
+    DONT_CARE,
+    LOAD,
+    NONE_LOAD,
+    NONE_STORE,
+    STORE,
+    attached,
+    depends,
+    described,
+    refer,
+    subpass,
+)
 from tests.support.render_effects import AREA, target
 from tests.support.streams import COLOR, D32, DEPTH, Stream
 from vkharness.agreement import compare
@@ -20,6 +32,7 @@ from vkharness.findings import Finding, Hazard
 from vkharness.late_analysis import LateAnalysis
 from vkharness.model import judge_stream_events
 from vkharness.spec.enums import VK_SUBPASS_EXTERNAL, VkAccess2, VkPipelineStage2
+from vkharness.trace.calls import Call
 from vkharness.trace.codec import save
 from vkharness.uncounted import Uncounted
 
@@ -72,6 +85,77 @@ def test_two_instances_on_one_attachment(
             stream.begin()
     stream.submit()
     assert judged(stream, hazard).uncounted is Uncounted.TWO_INSTANCES
+
+
+@pytest.mark.parametrize("form", ["one of each", "one twice", "in two executions", "the second in the primary"])
+def test_two_instances_that_begin_and_end_in_secondaries(form: str) -> None:
+    stream = Stream()
+    _, view = target(stream)
+    several = [_secondary(stream, view) for _ in range(2)]
+    stream.begin()
+    if form == "in two executions":
+        execute(stream, several[0])
+        execute(stream, several[1])
+    elif form == "the second in the primary":
+        execute(stream, several[0])
+        passes.begin_rendering(stream, AREA, [attached(view, LOAD)])
+        stream.cmd("EndRendering")
+    else:
+        execute(stream, *(several if form == "one of each" else several[:1] * 2))
+    stream.submit()
+    assert judged(stream, Hazard.READ_AFTER_WRITE).uncounted is Uncounted.TWO_INSTANCES
+
+
+def _secondary(stream: Stream, view: int) -> int:
+    made = stream.begin(1)
+    passes.begin_rendering(stream, AREA, [attached(view, LOAD)])
+    stream.cmd("EndRendering")
+    stream.end()
+    return made
+
+
+def last_call(stream: Stream) -> Call:
+    call = stream.blocks[-1]
+    assert isinstance(call, Call)
+    return call
+
+
+def execute(stream: Stream, *secondaries: int) -> None:
+    stream.cmd("ExecuteCommands", pCommandBuffers=list(secondaries))
+
+
+@pytest.mark.parametrize("instances", [1, 2])
+def test_secondaries_inside_of_instances_of_the_primary(instances: int) -> None:
+    stream = Stream()
+    _, view = target(stream)
+    attachment = described(load=NONE_LOAD, store=NONE_STORE, initial=GENERAL, final=GENERAL)
+    used = subpass([refer(0, GENERAL)])
+    order = (OUTPUT[0], 0, OUTPUT[0], 0)
+    passed = passes.render_pass(stream, [attachment], [used, used], [depends(0, 1, order)])
+    frame = passes.framebuffer(stream, passed, [view], (8, 8))
+    several = []
+    for each in range(2):
+        several.append(stream.begin(1))
+        inherited = {"renderPass": passed, "subpass": each if instances == 1 else 0, "framebuffer": frame}
+        begin_info = last_call(stream).args["pBeginInfo"]
+        begin_info.update(flags=2)
+        begin_info["pInheritanceInfo"].update(inherited)
+        passes.clear_attachments(stream, [(COLOR, 0)], [(AREA, 0, 1)])
+        stream.end()
+    stream.begin()
+    passes.begin_pass(stream, passed, frame, AREA)
+    execute(stream, several[0])
+    passes.next_subpass(stream)
+    if instances == 2:
+        passes.end_pass(stream)
+        passes.begin_pass(stream, passed, frame, AREA)
+    execute(stream, several[1])
+    if instances == 2:
+        passes.next_subpass(stream)
+    passes.end_pass(stream)
+    stream.submit()
+    found = judged(stream, Hazard.WRITE_AFTER_WRITE)
+    assert found.uncounted is (Uncounted.TWO_INSTANCES if instances == 2 else None)
 
 
 def test_two_subpasses_of_one_instance_count() -> None:
@@ -150,6 +234,37 @@ def test_a_clear_before_a_pass(
     stream.submit()
     moved = Hazard.READ_AFTER_WRITE if initial == GENERAL else Hazard.WRITE_AFTER_WRITE
     assert judged(stream, moved).uncounted is expected
+
+
+def test_a_transition_outside_of_a_pass_counts() -> None:
+    """Whatever ALL_COMMANDS stands for: a barrier from TOP_OF_PIPE waits for no dependency."""
+    stream = Stream()
+    image, view = target(stream)
+    attachment = described(initial=GENERAL, final=GENERAL)
+    given = [depends(0, EXTERNAL, (*OUTPUT, *EVERYTHING))]
+    passed = passes.render_pass(stream, [attachment], [subpass([refer(0, GENERAL)])], given)
+    stream.begin()
+    passes.begin_pass(stream, passed, passes.framebuffer(stream, passed, [view], (8, 8)), AREA)
+    passes.end_pass(stream)
+    stream.transition(image, GENERAL, SRC)
+    last_call(stream).args["srcStageMask"] = VkPipelineStage2.TOP_OF_PIPE
+    stream.submit()
+    assert judged(stream, Hazard.WRITE_AFTER_WRITE).uncounted is None
+
+
+def test_the_initial_transition_of_the_next_instance_counts() -> None:
+    stream = Stream()
+    _, view = target(stream)
+    attachment = described(initial=0, final=GENERAL)
+    given = [depends(0, EXTERNAL, (*OUTPUT, *EVERYTHING))]
+    passed = passes.render_pass(stream, [attachment], [subpass([refer(0, GENERAL)])], given)
+    frame = passes.framebuffer(stream, passed, [view], (8, 8))
+    stream.begin()
+    for _ in range(2):
+        passes.begin_pass(stream, passed, frame, AREA)
+        passes.end_pass(stream)
+    stream.submit()
+    assert judged(stream, Hazard.WRITE_AFTER_WRITE).uncounted is None
 
 
 def test_a_dependency_of_a_subpass_without_the_attachment_does_not_hold_it() -> None:

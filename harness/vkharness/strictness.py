@@ -15,7 +15,14 @@ from vkharness.commands.object_state import CommandBuffer, ObjectState
 from vkharness.findings import Finding, Hazard, Place
 from vkharness.needed_scopes import ALL_QUEUES, covers_destination_stages, covers_source_stages, has_accesses, needed
 from vkharness.spec.enums import VkPipelineStage2
-from vkharness.spec.scopes import ACCESS_KINDS, IMAGE_LAYOUT_TRANSITION, WHOLE_FIRST, WHOLE_SECOND, expand_stages
+from vkharness.spec.scopes import (
+    ACCESS_KINDS,
+    IMAGE_LAYOUT_TRANSITION,
+    OWNERSHIP_TRANSFER,
+    WHOLE_FIRST,
+    WHOLE_SECOND,
+    expand_stages,
+)
 from vkharness.trace.barrier_calls import Masks
 from vkharness.trace.effects import (
     EXTERNAL,
@@ -28,6 +35,7 @@ from vkharness.trace.effects import (
     SubpassDependency,
 )
 from vkharness.trace.recorded_commands import RecordedCommands
+from vkharness.trace.work_budget import spend
 from vkharness.uncounted import Uncounted
 
 BEGINS, ENDS = "vkCmdBeginRender", "vkCmdEndRender"
@@ -53,6 +61,10 @@ KINDS = {
 
 GRAPHICS = {kind.name for kind in ACCESS_KINDS if kind.stage & expand_stages(VkPipelineStage2.ALL_GRAPHICS, ALL_QUEUES)}
 """Accesses of the stages that ALL_GRAPHICS stands for."""
+BESIDE_STAGES = {IMAGE_LAYOUT_TRANSITION.name, OWNERSHIP_TRANSFER.name}
+"""Accesses of no stage. Layers tell what neither reading of ALL_COMMANDS orders before one outside of a pass."""
+OBJECTS_A_UNIT = 16
+"""Objects that are looked at in a unit of work."""
 
 
 def uncounted(finding: Finding, objects: ObjectState) -> Uncounted | None:
@@ -69,24 +81,44 @@ def _are_two_instances(prior: Place, place: Place, objects: ObjectState) -> bool
     """Whether the render pass instance of the earlier access ends before the later one."""
     if (prior.submit, prior.batch, prior.position) != (place.submit, place.batch, place.position):
         return True
-    first, last = prior.call, place.call
-    if prior.command_buffer != place.command_buffer or prior.executed_by != place.executed_by:
-        # One of the two is in a secondary command buffer. The primary is that of the other one.
-        if prior.executed_by and place.executed_by:
-            return False
-        first, last = (each.executed_by[0] if each.executed_by else each.call for each in (prior, place))
-        prior = place if prior.executed_by else prior
-    commands = _commands(prior, objects)
-    begin = _place_of(commands, first)
+    if prior.executed_by == place.executed_by:
+        return _is_between(_commands(prior, objects), prior.call, place.call)
+    # A secondary command buffer may end the instance of the one, or begin that of the other.
+    if prior.executed_by and _is_between(_commands(prior, objects), prior.call, None):
+        return True
+    if place.executed_by and _is_between(_commands(place, objects), None, place.call):
+        return True
+    first, last = (each.executed_by[0] if each.executed_by else each.call for each in (prior, place))
+    return _is_between(_primary(prior, place, objects), first, last)
+
+
+def _is_between(commands: RecordedCommands, first: int | None, last: int | None) -> bool:
+    """Whether an instance ends or begins between two calls, or between one of them and that end of a recording."""
+    begin = 0 if first is None else _place_of(commands, first)
+    end = len(commands) if last is None else _place_of(commands, last + 1)
     # A command that begins or ends an instance and does nothing by that is not among them.
-    names = [name for name, _ in commands.lines[begin : min(_place_of(commands, last + 1), begin + MOST_COMMANDS)]]
-    return any(each.startswith(BEGINS) for each in names[1:]) or any(each.startswith(ENDS) for each in names[:-1])
+    names = [name for name, _ in commands.lines[begin : min(end, begin + MOST_COMMANDS)]]
+    after, before = names[first is not None :], names if last is None else names[:-1]
+    return any(each.startswith(BEGINS) for each in after) or any(each.startswith(ENDS) for each in before)
+
+
+def _primary(prior: Place, place: Place, objects: ObjectState) -> RecordedCommands:
+    """The recording that executes the one of two places, or both."""
+    if prior.executed_by is None or place.executed_by is None:
+        return _commands(place if place.executed_by is None else prior, objects)
+    spend(len(objects.by_id) // OBJECTS_A_UNIT, "command buffers that are looked for")
+    recordings = (each.commands for each in objects.every(CommandBuffer))
+    return next((each for each in recordings if _holds_call(each, prior.executed_by[0])), NOTHING_RECORDED)
+
+
+def _holds_call(commands: RecordedCommands, call: int) -> bool:
+    return call in commands.calls[(at := _place_of(commands, call)) : at + 1]
 
 
 def _is_held_by_all_commands(finding: Finding, objects: ObjectState) -> bool:
     """Whether a dependency with VK_SUBPASS_EXTERNAL would order the two accesses, if its ALL_COMMANDS were all."""
     wanted = needed(finding)
-    leaves, enters = (each not in GRAPHICS for each in (finding.access, finding.prior_access))
+    leaves, enters = (each not in GRAPHICS | BESIDE_STAGES for each in (finding.access, finding.prior_access))
     behind = _dependencies(finding.prior, finding.prior_access, finding.resource, objects) if leaves else ()
     before = _dependencies(finding.place, finding.access, finding.resource, objects) if enters else ()
     return any(
@@ -121,7 +153,7 @@ def _dependencies(
         return
     commands = _commands(place, objects)
     at = _place_of(commands, place.call)
-    if place.executed_by or at == len(commands) or commands.calls[at] != place.call:
+    if place.executed_by or not _holds_call(commands, place.call):
         return
     subpass = 0
     for position in range(at, max(-1, at - MOST_COMMANDS), -1):
