@@ -186,7 +186,7 @@ const line_button = (line) => {
 };
 const access_of = (each) => (each.line ? [`${each.command} ${each.access} in `, line_button(each.line)] : [`${each.command} ${each.access}`]);
 const finding_item = (each) => make("li", {},
-  make("strong", {}, each.hazard), each.advice ? " (advice)" : "", ` on ${each.resource}: `, ...access_of(each.accesses[0]), " after ", ...access_of(each.accesses[1]),
+  make("strong", {}, each.hazard), each.advice ? " (advice)" : each.uncounted ? ` (not counted: ${each.uncounted})` : "", ` on ${each.resource}: `, ...access_of(each.accesses[0]), " after ", ...access_of(each.accesses[1]),
   make("br"), `missing: ${each.missing}`, make("br"), "rule: ", make("a", { href: `rules.html#${each.rule}` }, each.rule));
 const change_item = (word, each) => {
   const button = make("button", { type: "button", class: "pg-apply" }, "apply");
@@ -206,9 +206,11 @@ const show = (answer) => {
   }
   fault.textContent = "";
   root.classList.remove("pg-stale");
-  const count = answer.findings.length;
+  const left_out = answer.findings.filter((each) => each.uncounted).length;
+  const count = answer.findings.length - left_out;
+  const uncounted = left_out ? `; not counted (strict): ${left_out}` : "";
   const unknown = answer.unmodelled.length ? `; not modelled: ${answer.unmodelled.join(", ")}` : "";
-  verdict.textContent = `${answer.verdict}${count ? `: ${count} group${count > 1 ? "s" : ""} of findings` : ""}; the second judge ${answer.model}${unknown}`;
+  verdict.textContent = `${answer.verdict}${count ? `: ${count} group${count > 1 ? "s" : ""} of findings` : ""}${uncounted}; the second judge ${answer.model}${unknown}`;
   verdict.className = `pg-verdict ${answer.verdict}`;
   findings.replaceChildren(...answer.findings.map(finding_item));
   changes.replaceChildren(...answer.mends.map((each) => change_item("mends", each)), ...answer.wider.map((each) => change_item("wider", each)));

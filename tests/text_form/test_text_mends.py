@@ -87,13 +87,20 @@ def test_the_playground_says_all_of_a_text() -> None:
     said = told(RACE, 3)
     assert (said["verdict"], said["model"], len(said["findings"])) == ("hazards", "agrees", 1)
     (found,) = said["findings"]
-    assert (found["hazard"], found["rule"]) == ("READ_AFTER_WRITE", "read-after-write")
+    assert (found["hazard"], found["rule"], found["uncounted"]) == ("READ_AFTER_WRITE", "read-after-write", "")
     assert [each["line"] for each in found["accesses"]] == [3, 2]
     assert said["svg"].startswith("<svg") and "CONFLICT unordered" in said["pairs"][0]
     assert said["mends"][0]["text"] == mends(RACE)[0].text
     clean = told(CLEAN, 4)
     assert (clean["verdict"], clean["findings"], len(clean["wider"])) == ("clean", [], 2)
     assert "ordered" in clean["pairs"][0]
+
+
+def test_the_playground_counts_what_check_counts() -> None:
+    said = told(2 * "submit q1\n    COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE a\n")
+    (found,) = said["findings"]
+    assert (said["verdict"], found["hazard"]) == ("clean", "WRITE_AFTER_WRITE")
+    assert found["uncounted"].startswith("two render pass instances on one attachment")
 
 
 def test_the_playground_names_the_place_of_what_it_cannot_read() -> None:

@@ -77,7 +77,7 @@ def _of_trace(text: str) -> dict[str, Any]:
 
 
 def _judged(blocks: Callable[[], Iterable[Block]], line: int) -> dict[str, Any]:
-    analysis = Analysis(keep_events=True).follow(blocks())
+    analysis = Analysis(keep_events=True, strict=False).follow(blocks())
     opinion = judge_stream_events(analysis.events)
     model = note_opinion(analysis, opinion)
     groups = groups_of(analysis.findings)
@@ -88,6 +88,7 @@ def _judged(blocks: Callable[[], Iterable[Block]], line: int) -> dict[str, Any]:
             "number": group.number,
             "hazard": group.first.hazard,
             "advice": group.first.advice,
+            "uncounted": group.first.uncounted.reason if group.first.uncounted else "",
             "resource": resource_text(group.first),
             "accesses": [
                 _access(group.first.place, group.first.access),
