@@ -63,6 +63,8 @@ class CaseSource:
     """Why there is no driver; empty where there is one."""
     seconds: float
     """Limit of time for making one trace smaller."""
+    strict: bool = False
+    """Whether hazards by the letter of the specification alone count, and are mended."""
 
 
 @dataclass
@@ -83,6 +85,11 @@ class Case:
     def finding(self) -> Finding:
         """The one that stands for the group, in the smaller trace where there is one."""
         return self.group.first if self.small is None else self.small.finding
+
+    @property
+    def strict(self) -> bool:
+        """Whether hazards by the letter alone are mended: this one may be such a hazard, if somebody asked for it."""
+        return self.source.strict or bool(self.group.first.uncounted)
 
     @property
     def blocks(self) -> list[Block]:
@@ -166,13 +173,17 @@ def _draw_order(case: Case) -> list[str]:
 
 def _write_mend(case: Case, tell: Callable[[str], object]) -> list[str]:
     """The change of the trace as it was recorded, not of the smaller one: that one lacks dependencies to edit."""
-    mending = mend(case.source.blocks, case.group.findings, tell)
+    mending = mend(case.source.blocks, case.group.findings, tell, case.strict)
     lines = [*summary(mending.trace, mending.applied, mending.outcomes, tuple(LANGUAGES))]
     write_whole(case.folder / MEND, "".join(f"{line}\n" for line in lines))
     write_json(case.folder / MEND_DATA, document(mending.trace, mending.applied, mending.outcomes))
+    _require_complete(mending)
+    return [f"{_changes(mending)}, accepted by {'both judges' if mending.by_model else 'the first judge alone'}"]
+
+
+def _require_complete(mending: Mending) -> None:
     if not mending.complete:
         raise UserError("; ".join(each.reason for each in mending.groups if each.reason) or "the work was over")
-    return [f"{_changes(mending)}, accepted by {'both judges' if mending.by_model else 'the first judge alone'}"]
 
 
 def _changes(mending: Mending) -> str:
@@ -182,9 +193,10 @@ def _changes(mending: Mending) -> str:
 
 def _prove(case: Case, tell: Callable[[str], object]) -> list[str]:
     """The smaller trace, mended and run."""
-    mending = mend(case.blocks, None, tell)
-    if not mending.complete or not mending.groups:
-        raise UserError("; ".join(each.reason for each in mending.groups if each.reason) or "the work was over")
+    mending = mend(case.blocks, None, tell, case.strict)
+    _require_complete(mending)
+    if not mending.groups:
+        raise UserError("nothing in the smaller trace counts")
     save(case.folder / MENDED, mending.applied.blocks)
     if not case.source.drivers:
         raise UserError(case.source.no_driver)

@@ -89,7 +89,7 @@ def reproduce(
         if not groups:
             echo("nothing to reproduce: no hazard was found")
             ctx.exit(ended or verdict)
-        source = CaseSource(blocks, subject.name, drivers, no_driver, seconds)
+        source = CaseSource(blocks, subject.name, drivers, no_driver, seconds, strict)
         made = stack.enter_context(new_folder(target))
         cases = _make(source, groups[: first or FIRST] if finding is None else groups, made, len(groups), roots, tell)
     _tell(cases)
