@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from vkharness.check import Analysis
 from vkharness.device.drivers import find_driver
 from vkharness.device.process import Died, JobError, Worker
 from vkharness.findings import Finding, UserError
@@ -28,6 +29,8 @@ ORDERS = 10
 """How many random orders are drawn."""
 HAZARD = "SYNC-HAZARD-"
 """How the layer's identifiers of hazards begin."""
+Words = tuple[str, str, str]
+"""A hazard as the layer and we both say it: its name, the command and the earlier command."""
 _MESSAGE = re.compile(r"^Validation \w+: \[ (?P<name>\S+) \](?P<text>.*?)(?=^Validation \w+: \[|\Z)", re.M | re.S)
 
 
@@ -107,37 +110,39 @@ def _under_the_layer(before: Path, after: Path, device: str, findings: Sequence[
 
     It holds when the layer reports no hazard, or only what it reports of the trace as it was and neither judge finds
     there: the mend did not bring that and was not asked to mend it. It holds, too, when known differences of the layer
-    explain all that it reports."""
+    explain the rest."""
     layer = find_layer("today")
     if layer is None:
         return
     left = _reported(after, device, layer)
     found = {_same_words(*each.key[:3]) for each in findings}
-    others = left and {each for each in left & _reported(before, device, layer) if each not in found}
+    others = {each for each in left & _reported(before, device, layer) if each not in found} if left else set()
     told = "no hazard"
     if left:
         names = ", ".join(sorted({f"{hazard} at {command or 'no known command'}" for hazard, command, _ in left}))
         told = f"it still reports {names}"
         if others == left:
             told += ", as it does of the trace as it was, where neither judge finds that"
-        elif _is_known(after, device, layer):
+        elif _are_known(left - others, after, device, layer):
             told, others = f"{told}, which is a known difference of that layer", left
     yield left == others, f"{device}, under layer {layer.version_text}: {told}"
 
 
-def _is_known(trace: Path, device: str, layer: LayerInfo) -> bool:
-    """Whether known differences of a layer explain all that it and we say differently of a trace."""
+def _are_known(hazards: set[Words], trace: Path, device: str, layer: LayerInfo) -> bool:
+    """Whether known differences of a layer explain hazards that it reports of a trace. What we find there, too, is no
+    difference."""
     arguments = {"trace": str(trace), "device": device, "layer": str(layer.manifest)}
-    with Worker(find_driver(device)) as worker:
-        try:
+    try:
+        ours = {_same_words(*each.key[:3]) for each in Analysis().follow(load(trace)).findings}
+        with Worker(find_driver(device)) as worker:
             said = worker.call("vkharness.layered_replay:layer_job", arguments)
-        except (JobError, UserError):
-            return False
-    return isinstance(said, dict) and not said["disagreements"]
+    except (JobError, UserError):
+        return False
+    return hazards.isdisjoint(ours) and isinstance(said, dict) and not said["disagreements"]
 
 
-def _reported(trace: Path, device: str, layer: LayerInfo) -> set[tuple[str, str, str]]:
-    """(hazard, command, earlier command) of each hazard that the layer reports of a run of a trace as recorded."""
+def _reported(trace: Path, device: str, layer: LayerInfo) -> set[Words]:
+    """Each hazard that the layer reports of a run of a trace as recorded."""
     log = trace.with_name("layer.txt")
     log.unlink(missing_ok=True)
     variables = environment(layer) | {
@@ -150,11 +155,11 @@ def _reported(trace: Path, device: str, layer: LayerInfo) -> set[tuple[str, str,
     return hazards_in(log.read_text(encoding="utf-8", errors="replace") if log.exists() else "")
 
 
-def hazards_in(log: str) -> set[tuple[str, str, str]]:
-    """(hazard, command, earlier command) of the messages in a log of the layer that are about hazards."""
+def hazards_in(log: str) -> set[Words]:
+    """The messages in a log of the layer that are about hazards."""
     messages = [parse(found["name"], found["text"]) for found in _MESSAGE.finditer(log)]
     return {_same_words(*each.key[:3]) for each in messages if each.vuid.startswith(HAZARD)}
 
 
-def _same_words(hazard: str, command: str, prior_command: str) -> tuple[str, str, str]:
+def _same_words(hazard: str, command: str, prior_command: str) -> Words:
     return (str(hazard), plain_command(command), plain_command(prior_command))
