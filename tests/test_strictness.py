@@ -319,6 +319,8 @@ def test_mend_orders_it_with_strict(options: list[str], changes: int, tmp_path: 
     result = CliRunner().invoke(cli, ["mend", str(trace), "--json", str(out), *options])
     assert result.exit_code == 0, result.output
     assert len(json.loads(out.read_text("utf-8"))["groups"]) == changes
+    nothing = "nothing to mend: 1 finding counts with --strict alone\n"
+    assert (result.output == nothing) is not bool(changes)
     refused = CliRunner().invoke(cli, ["mend", str(trace), "--finding", "1", *options]).exception
     assert ("counts for no verdict without --strict" in str(refused)) is not bool(changes)
 

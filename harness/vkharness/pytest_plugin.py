@@ -76,6 +76,8 @@ MARKER = (
     "vk_sync(allow=[NAME, ...]): hazards that do not count in this test with --vk-sync, as READ_AFTER_WRITE or "
     "SYNC-HAZARD-READ-AFTER-WRITE"
 )
+OF_SYNC = ("ignore", "bounds", "strict")
+"""Options that say how --vk-sync judges. A file of settings may have them also for runs without it."""
 PATHS = ("ignore", "artifacts", "report", "baseline")
 """Options that are relative to the root folder where a file of settings gives them."""
 
@@ -194,6 +196,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Attaches before test modules are imported."""
     config.addinivalue_line("markers", MARKER)
     _check_root(config)
+    given = [name for name in OF_SYNC if config.getoption(f"--vk-{name}")]
     _take_settings(config)
     if config.getoption("--vk-sync"):
         from vkharness import attach
@@ -204,8 +207,8 @@ def pytest_configure(config: pytest.Config) -> None:
         bounds, strict = config.getoption("--vk-bounds"), config.getoption("--vk-strict")
         session = attach(bounds=bounds, strict=strict, sink=trace.write)
         config.pluginmanager.register(VkSync(session, ignored, trace), "vkharness-sync")
-    elif config.getoption("--vk-ignore"):
-        raise pytest.UsageError("--vk-ignore goes with --vk-sync")
+    elif given:
+        raise pytest.UsageError(f"--vk-{given[0]} goes with --vk-sync")
 
 
 def _check_root(config: pytest.Config) -> None:

@@ -193,9 +193,19 @@ def test_a_wrong_file_ends_the_run_with_one_line(project: pytest.Pytester) -> No
     result = project.runpytest_subprocess("--vk-sync", "--vk-ignore", "known.toml")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: known.toml: entry 1 expired on 1999-12-31 (known)"])
-    alone = project.runpytest_subprocess("--vk-ignore", "known.toml")
-    assert alone.ret == pytest.ExitCode.USAGE_ERROR
-    alone.stderr.fnmatch_lines(["ERROR: --vk-ignore goes with --vk-sync"])
+
+
+@pytest.mark.parametrize("option", ["--vk-ignore=known.toml", "--vk-bounds", "--vk-strict"])
+def test_an_option_of_vk_sync_without_it_is_refused(pytester: pytest.Pytester, option: str) -> None:
+    result = pytester.runpytest_subprocess(option)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: {option.partition('=')[0]} goes with --vk-sync"])
+
+
+def test_settings_of_vk_sync_stand_in_a_file_also_for_runs_without_it(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nvk_strict = true\nvk_bounds = true\nvk_ignore = known.toml")
+    pytester.makepyfile("def test_it(): pass")
+    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
 
 
 MARKED = """

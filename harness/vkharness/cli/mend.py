@@ -85,7 +85,9 @@ def mend(
 def _notes(mending: Mending) -> Iterator[str]:
     """How far it got."""
     if not mending.groups and not mending.stopped:
-        yield "nothing to mend: no hazard was found"
+        several = "1 finding counts" if mending.uncounted == 1 else f"{mending.uncounted} findings count"
+        found = f"{several} with --strict alone" if mending.uncounted else "no hazard was found"
+        yield f"nothing to mend: {found}"
     if not mending.by_model:
         yield "the trace is too long for the model: syncval alone judged the changes"
     if mending.stopped:

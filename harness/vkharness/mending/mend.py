@@ -63,6 +63,8 @@ class Mending:
     by_model: bool = True
     stopped: bool = False
     """Whether the units of work were used up before everything was tried."""
+    uncounted: int = 0
+    """Findings that count with `strict` alone, and stay."""
 
     @property
     def outcomes(self) -> list[MendOutcome]:
@@ -93,8 +95,9 @@ def mend_judged(
     """As `mend`, for a trace that nobody has edited and that was judged already."""
     trace = judged.trace
     asked = None if wanted is None else {key_of(each) for each in wanted}
-    work = _Work(judged, Mending(trace, trace, unmodelled=judged.unmodelled, by_model=judged.by_model), asked, tell)
-    mending = work.mending
+    mending = Mending(trace, trace, unmodelled=judged.unmodelled, by_model=judged.by_model)
+    mending.uncounted = sum(1 for each in judged.everything if each.uncounted)
+    work = _Work(judged, mending, asked, tell)
     with stopping(mending):
         work.mend()
     left = {work.judged.pair(each) for each in work.judged.everything if each.counts or each.uncounted}
