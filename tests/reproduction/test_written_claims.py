@@ -22,7 +22,7 @@ from vkharness.device.process import Worker
 from vkharness.findings import UserError
 from vkharness.fuzz.random_steps import make
 from vkharness.reduction.reduce import reduce
-from vkharness.reproduction.scenario_file import ScenarioFile, write_claim
+from vkharness.reproduction.scenario_file import ScenarioFile, indirect_features, write_claim
 from vkharness.reproduction.script import NAMED_FLAGS, named
 from vkharness.spec import _generated as tables
 from vkharness.spec.enums import VkPipelineStage2
@@ -58,6 +58,26 @@ def claim_of(path: Path) -> Claim:
     claim = getattr(module, path.stem)
     assert isinstance(claim, Claim)
     return claim
+
+
+COUNT, MULTI = "drawIndirectCount", "multiDrawIndirect"
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "features"),
+    [
+        ("DrawIndirect", {"drawCount": 1}, []),
+        ("DrawIndexedIndirect", {"drawCount": 2}, [MULTI]),
+        ("DrawIndirectCountKHR", {"maxDrawCount": 2}, [COUNT]),
+        ("DrawMeshTasksIndirectEXT", {"drawCount": 2}, [MULTI]),
+        ("DrawMeshTasksIndirectCountNV", {"maxDrawCount": 1}, [COUNT]),
+        ("DrawMeshTasksIndirect2EXT", {"pInfo": {"drawCount": 2}}, [MULTI]),
+        ("DrawIndirectByteCountEXT", {"instanceCount": 2}, []),
+        ("DrawMeshTasksEXT", {"groupCountX": 2}, []),
+    ],
+)
+def test_features_of_indirect_draws(name: str, args: dict[str, Any], features: list[str]) -> None:
+    assert indirect_features([Call(1, f"vkCmd{name}", args)]) == features
 
 
 def rows(worker: Worker, path: Path, device: str = "lavapipe") -> Iterator[dict[str, Any]]:

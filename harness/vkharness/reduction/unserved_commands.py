@@ -8,7 +8,7 @@ from typing import Any
 
 from vkharness.reduction.paths import DESCRIPTORS
 from vkharness.reduction.shader_state import NOT_KNOWN, ShaderStates
-from vkharness.spec.command_classes import DRAWS, RUNS_SHADERS
+from vkharness.spec.command_classes import DRAWS, RUNS_SHADERS, TRACES_RAYS
 from vkharness.spec.enums import VkPipelineBindPoint
 from vkharness.spec.names import flags_value
 from vkharness.spec.shapes import main_name
@@ -45,12 +45,16 @@ def unwritten_descriptors(blocks: Iterable[Block], states: ShaderStates) -> set[
         elif name in ("vkCmdBindPipeline", "vkCmdBindDescriptorSets"):
             buffers[args["commandBuffer"]].bind(args)
         elif name.startswith(RUNS_SHADERS):
-            graphics = name.startswith(DRAWS)
-            point = VkPipelineBindPoint.GRAPHICS if graphics else VkPipelineBindPoint.COMPUTE
-            for held, number, binding in buffers[args["commandBuffer"]].used(point, states):
+            for held, number, binding in buffers[args["commandBuffer"]].used(_bind_point(name), states):
                 if (held, binding) not in written and held not in by_template:
                     found.add((call.index, number, binding))
     return found
+
+
+def _bind_point(action: str) -> int:
+    if action.startswith(DRAWS):
+        return VkPipelineBindPoint.GRAPHICS
+    return VkPipelineBindPoint.RAY_TRACING_KHR if action.startswith(TRACES_RAYS) else VkPipelineBindPoint.COMPUTE
 
 
 class _Bound:

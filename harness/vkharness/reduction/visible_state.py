@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from vkharness.reduction.shader_state import NOT_KNOWN, ShaderState, ShaderStates
 from vkharness.replay.schedule.steps import StepKind, kind_of
 from vkharness.spec._generated import HANDLES
-from vkharness.spec.command_classes import DRAWS, RUNS_SHADERS
+from vkharness.spec.command_classes import DRAWS, RUNS_SHADERS, TRACES_RAYS
 from vkharness.spec.enums import VkPipelineBindPoint
 from vkharness.spec.shapes import main_name, signature
 from vkharness.trace.calls import Call
@@ -67,7 +67,7 @@ def _used(commands: Sequence[Call], states: ShaderStates) -> dict[int, ShaderSta
         elif call.name.startswith("vkCmdBindShaders"):
             bound.clear()
         elif call.name.startswith(RUNS_SHADERS):
-            traces = call.name.startswith("vkCmdTraceRays")
+            traces = call.name.startswith(TRACES_RAYS)
             found[call.index] = NOT_KNOWN if traces else bound.get(_kind(call), NOT_KNOWN)
     return found
 

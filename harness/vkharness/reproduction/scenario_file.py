@@ -104,6 +104,14 @@ def _findings(blocks: Sequence[Block], by_model: bool) -> Sequence[Finding]:
     return analysis.findings
 
 
+def indirect_features(calls: Iterable[Call]) -> list[str]:
+    """The features that indirect draws need beside those of the rig's own methods."""
+    draws = [call for call in calls if call.name.startswith("vkCmdDraw") and "Indirect" in call.name]
+    several = (call.args.get("drawCount", (call.args.get("pInfo") or {}).get("drawCount", 0)) for call in draws)
+    counted = ["drawIndirectCount"] if any("IndirectCount" in call.name for call in draws) else []
+    return counted + (["multiDrawIndirect"] if any(count > 1 for count in several) else [])
+
+
 def _is_named(edit: Edit) -> bool:
     """Whether a twin can leave a change out: a barrier, or a wait of the host that was inserted."""
     name = main_name(edit.after.name)
@@ -206,18 +214,9 @@ class _Writer:
         lines.append(
             "    " + docstring(f"{self.finding.place.command} needs a dependency on {self.finding.prior.command}.")
         )
-        if features := self._features():
+        if features := indirect_features(self._calls()):
             lines.append(f"    rig.require({', '.join(map(python_string, features))})")
         return lines + (["    vk = rig.vk"] if "vk." in body.replace("rig.vk", "") else [])
-
-    def _features(self) -> list[str]:
-        """The features that indirect draws of the stream need beside those of the rig's own methods."""
-        draws = [
-            call for call in self._calls() if call.name.startswith(("vkCmdDrawIndirect", "vkCmdDrawIndexedIndirect"))
-        ]
-        counted = any("countBuffer" in call.args for call in draws)
-        several = any(call.args.get("drawCount", 0) > 1 for call in draws)
-        return [*(["drawIndirectCount"] if counted else []), *(["multiDrawIndirect"] if several else [])]
 
     def _claims(self) -> tuple[str, list[str]]:
         """The arguments of `scenario`, and what they need to be imported."""

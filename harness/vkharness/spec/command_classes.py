@@ -86,10 +86,12 @@ DRAWS = ("vkCmdDraw", "vkCmdClearAttachments")
 """Access the attachments of a render pass instance, inside it."""
 DRAWS_INDEXED = ("vkCmdDrawIndexed", "vkCmdDrawMultiIndexed")
 """Of those, the ones that read the index buffer."""
-RUNS_SHADERS = ("vkCmdDraw", "vkCmdDispatch", "vkCmdTraceRays")
+TRACES_RAYS = "vkCmdTraceRays"
+"""How the names of commands begin that run a ray tracing pipeline."""
+RUNS_SHADERS = ("vkCmdDraw", "vkCmdDispatch", TRACES_RAYS)
 RUNS_INVOCATIONS = (
     "vkCmdDispatch",
-    "vkCmdTraceRays",
+    TRACES_RAYS,
     "vkCmdExecuteGeneratedCommands",
     "vkCmdCudaLaunchKernel",
     "vkCmdCuLaunchKernel",

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from vkharness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES, viewed
 from vkharness.commands.object_state import BoundSet, CommandBuffer, ObjectState, PushConstants
 from vkharness.spans import Span
+from vkharness.spec.command_classes import TRACES_RAYS
 from vkharness.spec.enums import VkPipelineBindPoint
 from vkharness.trace.resources import BufferView, Descriptor, DescriptorsInMemory, Image, ImageView, Stage
 
@@ -68,7 +69,7 @@ def bound(objects: ObjectState, command_buffer: int, name: str, late: bool) -> B
     buffer = objects.get(CommandBuffer, command_buffer)
     point = VkPipelineBindPoint.GRAPHICS if name.startswith("vkCmdDraw") else VkPipelineBindPoint.COMPUTE
     pipeline = buffer.pipelines.get(point) if buffer is not None else None
-    if name.startswith("vkCmdTraceRays") or buffer is None or pipeline is None or not pipeline.stages:
+    if name.startswith(TRACES_RAYS) or buffer is None or pipeline is None or not pipeline.stages:
         return Bound(reason="its shaders are not known")
     if any(isinstance(each.set, DescriptorsInMemory) for each in buffer.sets.get(point, {}).values()):
         return Bound(reason="its descriptors lie in memory")
