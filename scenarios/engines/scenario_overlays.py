@@ -10,6 +10,7 @@ from vkharness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDep
 from vkharness.rig.rendering_attachments import RenderingAttachment
 from vkharness.rig.requirements import PRESENTS
 from vkharness.rig.swapchains import SHOWN
+from vkharness.spec.formats import format_of
 from vkharness.suite import Rig, race, read_after_write, scenario
 
 BARRIER, BEGIN, PRESENT = "vkCmdPipelineBarrier", "vkCmdBeginRenderPass", "vkQueuePresentKHR"
@@ -36,7 +37,7 @@ def scenario_overlay_over_a_picture(rig: Rig) -> None:
         frame.render(rig.drawing_to(image), RenderingAttachment(rig.view(image), layout=COLOR))
         frame.transition(image, src=f"{OUTPUT}/{WRITTEN}", dst=BOTTOM, old=COLOR, new=SHOWN, sync2=False)
     rig.submit(frame, waits=[SemaphoreUse(acquired, TOP)], signals=[SemaphoreUse(drawn)])
-    form = [RigAttachment(format=image.format, load="LOAD", initial=COLOR, final=SHOWN)]
+    form = [RigAttachment(format_of(image.format).name, load="LOAD", initial=COLOR, final=SHOWN)]
     before = RigSubpassDependency("", VK_SUBPASS_EXTERNAL, 0, OUTPUT, f"{OUTPUT}/{WRITTEN}")
     made = rig.render_pass(form, [RigSubpass([0])], [before])
     with rig.commands() as overlay:
