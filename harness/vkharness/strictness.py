@@ -89,7 +89,9 @@ def _are_two_instances(prior: Place, place: Place, objects: ObjectState) -> bool
     if place.executed_by and _is_between(_commands(place, objects), None, place.call):
         return True
     first, last = (each.executed_by[0] if each.executed_by else each.call for each in (prior, place))
-    return _is_between(_primary(prior, place, objects), first, last)
+    primary = _primary(prior, place, objects)
+    # A secondary in a secondary says which call of that executed it, and not when the primary did.
+    return _holds_call(primary, first) and _holds_call(primary, last) and _is_between(primary, first, last)
 
 
 def _is_between(commands: RecordedCommands, first: int | None, last: int | None) -> bool:

@@ -10,6 +10,7 @@ from tests.support.interpreted import effects_of
 from tests.support.streams import D32_S8, GENERAL, Stream, struct
 from vkharness.check import Analysis
 from vkharness.commands.synchronization.secondary import NOT_SEEN
+from vkharness.spec.enums import VkPipelineStage2
 from vkharness.trace.calls import Call
 from vkharness.trace.effects import Access, Execute, Unmodelled
 from vkharness.trace.inherited import InheritedTargets
@@ -26,6 +27,20 @@ def inherited_draw(stream: Stream) -> tuple[int, int]:
     index = draw(stream)
     stream.end()
     return id, index
+
+
+def inheriting(stream: Stream, render_pass: int, framebuffer: int) -> int:
+    """A secondary, begun, that continues the first subpass."""
+    number, begun = stream.begin(level=1), stream.blocks[-1]
+    assert isinstance(begun, Call)
+    inherits = struct("VkCommandBufferInheritanceInfo", renderPass=render_pass, subpass=0, framebuffer=framebuffer)
+    begun.args["pBeginInfo"] |= {"flags": 2, "pInheritanceInfo": inherits}
+    return number
+
+
+def clear_all(stream: Stream) -> None:
+    """Clears the first colour attachment."""
+    passes.clear_attachments(stream, [(1, 0)], [(passes.rect((8, 8)), 0, 1)])
 
 
 class TestSecondaries:
@@ -64,20 +79,11 @@ class TestSecondaries:
         used = passes.described(load=passes.NONE_LOAD, store=passes.NONE_STORE, initial=GENERAL, final=GENERAL)
         made = passes.render_pass(stream, [used], [passes.subpass([passes.refer(0, GENERAL)])])
         framebuffer = passes.framebuffer(stream, made, [passes.view(stream, image)], (8, 8))
-        inherits = struct("VkCommandBufferInheritanceInfo", renderPass=made, subpass=0, framebuffer=framebuffer)
-
-        def begin() -> int:
-            number = stream.begin(level=1)
-            begun = stream.blocks[-1]
-            assert isinstance(begun, Call)
-            begun.args["pBeginInfo"] |= {"flags": 2, "pInheritanceInfo": inherits}
-            return number
-
-        inner = begin()
-        passes.clear_attachments(stream, [(1, 0)], [(passes.rect((8, 8)), 0, 1)])
+        inner = inheriting(stream, made, framebuffer)
+        clear_all(stream)
         stream.end()
         if nested:
-            held, inner = inner, begin()
+            held, inner = inner, inheriting(stream, made, framebuffer)
             stream.cmd("ExecuteCommands", pCommandBuffers=[held])
             stream.end()
         stream.begin()
@@ -88,6 +94,32 @@ class TestSecondaries:
         stream.submit()
         (found,) = Analysis().follow(stream.blocks).findings
         assert (found.hazard, found.place.command) == ("READ_AFTER_WRITE", "vkCmdCopyImageToBuffer")
+
+    def test_two_subpasses_are_one_instance_whoever_records_the_first(self) -> None:
+        """A secondary in a secondary clears in the one, the primary in the other: that counts without `strict`, too."""
+        stream = Stream()
+        views = [passes.view(stream, stream.image((8, 8, 1))) for _ in range(2)]
+        used = passes.described(load=passes.NONE_LOAD, store=passes.NONE_STORE, initial=GENERAL, final=GENERAL)
+        each = passes.subpass([passes.refer(0, GENERAL)])
+        output = VkPipelineStage2.COLOR_ATTACHMENT_OUTPUT
+        made = passes.render_pass(stream, [used], [each, each], [passes.depends(0, 1, (output, 0, output, 0))])
+        framebuffer = passes.framebuffer(stream, made, views[:1], (8, 8))
+        inner = inheriting(stream, made, framebuffer)
+        clear_all(stream)
+        stream.end()
+        outer = inheriting(stream, made, framebuffer)
+        stream.cmd("ExecuteCommands", pCommandBuffers=[inner])
+        stream.end()
+        stream.begin()
+        passes.begin_rendering(stream, passes.rect((8, 8)), [passes.attached(views[1])])
+        stream.cmd("EndRendering")
+        passes.begin_pass(stream, made, framebuffer, passes.rect((8, 8)))
+        stream.cmd("ExecuteCommands", pCommandBuffers=[outer])
+        passes.next_subpass(stream)
+        clear_all(stream)
+        passes.end_pass(stream)
+        stream.submit()
+        assert Analysis(strict=False).follow(stream.blocks).verdict == "hazards"
 
     @pytest.mark.parametrize("dynamic", [False, True])
     @pytest.mark.parametrize(("attached", "runs"), [(True, False), (False, True)])
