@@ -83,6 +83,8 @@ def conduct(
         file = None if output is None else stack.enter_context(HuntFile(output, plan))
         tally = Tally() if file is None else file.tally
         remove_left(keep)
+        gc.freeze()  # what is here already is looked through before no command
+        stack.callback(gc.unfreeze)
         load_all(main, folder, samples)
 
         def lost(at: int, number: int) -> None:
@@ -92,13 +94,11 @@ def conduct(
 
         pool = _Pool(lambda at: _hunt(main, plan, samples, keep, folder / str(at), limits, jobs), lost)
         stack.callback(pool.close)
-        done = set() if file is None else file.done
-        begun = tally.inputs
+        done, begun = set() if file is None else file.done, tally.inputs
 
         def numbers() -> Iterator[int]:
             """Of the batches that are still to be done."""
-            given = 0
-            number = 0
+            given = number = 0
             while not (ends.inputs and begun + given >= ends.inputs) and (until is None or time.monotonic() < until):
                 if number not in done:
                     given += BATCH
@@ -136,7 +136,7 @@ class _Pool:
         """By their place."""
         self._deaths = 0
         gc.collect()
-        gc.freeze()  # what is loaded stays shared between the processes
+        gc.freeze()  # what is loaded since then stays shared between the processes
 
     def run(self, numbers: Iterator[int], jobs: int, until: float | None) -> Iterator[dict[str, Any]]:
         """A line for each number, as they are done. What is not done soon after `until` is given up."""

@@ -148,6 +148,7 @@ class Trials:
     def _child(self, trials: Sequence[Trial], writing: int, crash: Path) -> None:
         """Runs trials one after the other, a line of JSON for each."""
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        gc.freeze()  # what is here already is no garbage of a trial, and would be looked through at each
         stacks = crash.open("w")
         faulthandler.enable(stacks)
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
