@@ -13,9 +13,9 @@ from vkharness.fuzz.random_text import FEATURES
 from vkharness.syncval.validator import Validator
 
 SEED = 20261121
-COUNT = 60
+COUNT = 25
 """Streams for each feature, and for all together."""
-UNSEEN = 20
+UNSEEN = 8
 """The same, of a seed that is new in each run."""
 
 

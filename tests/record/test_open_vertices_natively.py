@@ -45,13 +45,13 @@ def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def test_many_binds_run_no_python(counts: Counter[str]) -> None:
-    streams = [DenseFrames(seed) for seed in random.Random(7).sample(range(100), 12)]
+    streams = [DenseFrames(seed) for seed in random.Random(7).sample(range(100), 4)]
     in_log = [told(stream, False) for stream in streams]
     binds = sum(each["name"] == VERTICES for stream in streams for each in stream.calls)
     natively = binds - counts[VERTICES]
     assert natively > binds / 10, (binds, counts)
     assert in_log == [told(stream, True) for stream in streams]
-    assert sum(map(len, in_log)) > 1000
+    assert min(map(len, in_log)) > 50
 
 
 class Ring(ShaderFrames):
