@@ -299,6 +299,8 @@ class ThreadTally:
     """Bytes after each round."""
     bad: dict[int, list[str]] = field(default_factory=dict)
     """Problems by seed."""
+    repeated: list[tuple[int, list[str]]] = field(default_factory=list)
+    """The seed of each run that was repeated, with its problems."""
 
     def add(self, seed: int, answer: dict[str, Any]) -> None:
         """Adds one round's answer."""
@@ -315,6 +317,9 @@ class ThreadTally:
             half = len(self.memory) // 2
             first, second = (max(each, default=0) >> 20 for each in (self.memory[:half], self.memory[half:]))
             lines.append(f"memory: {first} MiB at most in the first half of the rounds, {second} MiB in the second")
+        if self.repeated:
+            lines.append(f"{len(self.repeated)} runs were repeated, as what was found differed:")
+            lines += [f"  seed {seed}, repeated: {text}" for seed, several in self.repeated for text in several]
         lines += [f"  seed {seed}: {text}" for seed, several in self.bad.items() for text in several]
         return "\n".join(lines)
 
