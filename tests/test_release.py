@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,23 @@ def test_the_notes_of_a_release_are_the_section_of_its_version(heading: str, sec
 def test_an_option_that_is_not_known_is_one_line() -> None:
     ran = subprocess.run([RELEASE, "--upload"], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (2, "ci/release: no such option: --upload\n")
+
+
+def test_a_name_that_is_no_newer_cpython_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "older").write_text("#!/bin/sh\necho\n")
+    (tmp_path / "older").chmod(0o755)
+    for name in ("./older", "./none"):
+        ran = subprocess.run([RELEASE, name], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (ran.returncode, ran.stderr) == (1, f"ci/release: no CPython of 3.11 or newer: {name}\n")
+
+
+def test_an_interpreter_that_is_named_from_this_folder_is_known_by_its_path(tmp_path: Path) -> None:
+    text = RELEASE.read_text(encoding="utf-8")
+    code = text[text.index("cpython_of() {") :].partition("\n}\n")[0] + "\n}\n"
+    (tmp_path / "python").symlink_to(sys.executable)
+    command = ["bash", "-euc", f"{code}\ncpython_of ./python"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == str(Path(sys.executable).resolve())
 
 
 @pytest.mark.parametrize("address", ["", "https://docs.example/vkharness/"])
