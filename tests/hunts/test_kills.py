@@ -93,6 +93,17 @@ def test_a_stream_that_is_cut_off_says_so_and_begins_as_the_whole_one(tmp_path: 
     assert list(faults_of_next(cut, whole, cut, program)) == ["the next run has done something else"]
 
 
+@pytest.mark.driver
+def test_a_stream_that_cannot_be_read_is_a_fault(tmp_path: Path) -> None:
+    program = COMMANDS["program"]
+    whole = stream_left(tmp_path / "whole", 1, killed=False)
+    stream_left(tmp_path / "cut", 1, killed=True)
+    first = tmp_path / "cut" / STREAMS / "process-7" / "segment-00000000"
+    first.write_bytes(b"other" + first.read_bytes()[5:])
+    (fault, *_) = faults_of_kill(left_in(tmp_path / "cut", 0, program), whole, {}, program)
+    assert fault.startswith("a line that no run writes: ")
+
+
 READ = {"--ignore", "--observed", "--scenarios", "--since", "--sources"}
 """Options that name files which a command reads."""
 NOT_KILLED = {
