@@ -59,6 +59,14 @@ def test_a_copy_has_what_it_was_begun_with(copies: CopiedProcesses, how: str, sa
     assert code == 0 and '"a", "b c"' in told and '"ONE": "1"' in told and "words" in told
 
 
+def test_a_copy_writes_bytecode_or_not_as_it_is_told(copies: CopiedProcesses) -> None:
+    code = "import sys; print(sys.dont_write_bytecode)"
+    told = [both(copies, "-c", code, PYTHONDONTWRITEBYTECODE=each)[1] for each in ("1", "")]
+    assert told == ["True\n", "False\n"]
+    with copies.begun():
+        assert ran(("-c", IS_COPY), None, os.environ | {"PYTHONDONTWRITEBYTECODE": "1"})[1] == "True\n"
+
+
 @pytest.mark.parametrize(
     ("code", "status"),
     [

@@ -32,7 +32,7 @@ LENGTH, STATUS = struct.Struct("<I"), struct.Struct("<ii")
 """The length of what is asked for, and a process with its status as `os.waitpid` gives it."""
 OF_THE_START = ("PYTHON", "LD_", "TZ", "LC_", "LANG", "GLIBC_", "MALLOC_", "OMP_", "OPENBLAS_", "VKHARNESS_PURE")
 """How the names begin of variables that count when Python starts, or when it imports."""
-OF_A_COPY = ("PYTHONPATH", "PYTHONSAFEPATH")
+OF_A_COPY = ("PYTHONPATH", "PYTHONSAFEPATH", "PYTHONDONTWRITEBYTECODE")
 """Those of them that a copy obeys."""
 SCRIPTS = tuple(str(Path(sys.executable).with_name(name)) for name in ("vkharness", "pytest"))
 PLAIN = [True, None, None, None, -1, False, -1]
@@ -176,8 +176,9 @@ class CopiedProcesses:
             listener.bind(address)
             listener.listen()
             numbers = (listener.fileno(), other.fileno())
+            as_here = ["-B"] if sys.dont_write_bytecode else []
             process = _started(
-                [sys.executable, "-P", "-m", "tests.support.process_template", address, *map(str, numbers)],
+                [sys.executable, *as_here, "-P", "-m", "tests.support.process_template", address, *map(str, numbers)],
                 env={**environ, "PYTHONPATH": ROOT},
                 pass_fds=numbers,
                 stdin=subprocess.DEVNULL,

@@ -124,6 +124,7 @@ def take(asked: Asked, path: Sequence[str]) -> None:
     os.chdir(asked.folder)
     os.environ.clear()
     os.environ.update(asked.variables)
+    sys.dont_write_bytecode = bool(asked.variables.get("PYTHONDONTWRITEBYTECODE"))
     given = asked.variables.get("PYTHONPATH", "").split(os.pathsep)
     sys.path[:] = [*(os.path.abspath(each) for each in given if each), *path]
     importlib.invalidate_caches()
