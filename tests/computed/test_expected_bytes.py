@@ -57,6 +57,24 @@ def test_a_fill_behind_the_end_of_its_buffer_is_named() -> None:
         compute(stream.blocks)
 
 
+def test_a_copy_reads_and_writes_no_more_than_its_buffers_have() -> None:
+    """However large its regions are: a capture of 688 bytes asked for 64 GiB."""
+    stream = Stream()
+    source, target = stream.buffer(64), stream.buffer(16)
+    stream.begin()
+    stream.fill(source, 0x01010101)
+    stream.barrier()
+    stream.copy(source, target, 1 << 36)
+    stream.submit()
+    assert left(stream, (target, None)) == (b"\1" * 16, True)
+    stream.begin()
+    regions = [struct("VkBufferCopy", size=16)] * 2
+    stream.cmd("CopyBuffer", srcBuffer=source, dstBuffer=target, pRegions=regions)
+    stream.submit()
+    with pytest.raises(UserError, match="more bytes than its buffer has"):
+        compute(stream.blocks)
+
+
 def test_buffers_on_one_memory_hold_the_same_bytes() -> None:
     stream = Stream()
     memory = stream.memory(32)

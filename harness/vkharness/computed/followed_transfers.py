@@ -16,6 +16,7 @@ from vkharness.computed.clear_values import cleared_color, cleared_depth
 from vkharness.computed.known_cells import Bytes, Cells
 from vkharness.computed.sampled_images import Sampler
 from vkharness.computed.scaled_copies import blit
+from vkharness.findings import UserError
 from vkharness.shader.execution.outside import Allowance
 from vkharness.spans import Span
 from vkharness.spec.enums import VkImageAspect, VkImageLayout, VkImageType
@@ -151,12 +152,19 @@ def update_buffer(contents: KnownContents, args: dict[str, Any]) -> None:
 
 
 def copy_buffer(contents: KnownContents, args: dict[str, Any]) -> None:
-    """vkCmdCopyBuffer: all regions read what was there before the command."""
+    """vkCmdCopyBuffer: all regions read what was there before the command. Raises `UserError` where they write more
+    bytes than the buffer has, since regions must not overlap."""
     source, source_base, _ = contents.cells(args["srcBuffer"])
-    target, target_base, _ = contents.cells(args["dstBuffer"])
-    taken = [(each, source.take(source_base + each["srcOffset"], each["size"])) for each in args["pRegions"] or ()]
-    for region, found in taken:
-        target.put(target_base + region["dstOffset"], found.data, found.known)
+    target, target_base, room = contents.cells(args["dstBuffer"])
+    taken = []
+    for each in args["pRegions"] or ():
+        size = max(0, min(each["size"], len(target.data) - target_base - each["dstOffset"]))
+        room -= size
+        if room < 0:
+            raise UserError("vkCmdCopyBuffer writes more bytes than its buffer has: bytes are not computed")
+        taken.append((target_base + each["dstOffset"], source.take(source_base + each["srcOffset"], size)))
+    for place, found in taken:
+        target.put(place, found.data, found.known)
 
 
 def clear_color_image(contents: KnownContents, args: dict[str, Any]) -> None:
