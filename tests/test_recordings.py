@@ -187,7 +187,8 @@ def test_equal_lines_of_a_trace_do_the_same_until_their_buffer_is_another_one(tm
     steps.finish()
     assert texts(Analysis().follow(blocks).findings) == texts(steps.findings)
     assert [each.hazard for each in steps.findings] == ["READ_AFTER_WRITE"] * 4
-    assert steps.unmodelled == {}
+    named = f"vkCmdCopyBuffer (VkBuffer {other}, which no call made, or which is destroyed)"
+    assert steps.unmodelled == {named: 2}  # the third and the fourth
 
 
 def test_commands_without_a_call_are_judged_as_those_with_one() -> None:

@@ -14,7 +14,7 @@ from vkharness.fuzz.random_rendering import READ_ONLY
 from vkharness.fuzz.random_steps import Step, make, shrink
 from vkharness.layer.manifest import find_layer, find_layers
 
-STREAMS = {"lavapipe": 120, "swiftshader": 40}
+STREAMS = {"lavapipe": 50, "swiftshader": 30}
 CLEARED: Step = ("clear_inside", 0, False)
 RENDERED = {
     "colors": [{"image": 0, "layer": 0, "load": "LOAD", "store": "STORE", "resolve": None}],

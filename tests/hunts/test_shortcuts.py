@@ -26,7 +26,7 @@ def told(findings: list[Finding]) -> list[str]:
 def run(seed: int, stream: FrameStream, keep_trace: bool) -> vkharness.Session:
     """The session of a program on a driver that does nothing."""
     program = CallProgram(stream.calls, stream.objects, of_package=seed % 3 / 2, hostile=0)
-    with deaf_driver() as vk, vkharness.attach(keep_trace=keep_trace) as session:
+    with deaf_driver() as vk, vkharness.attach(keep_trace=keep_trace, strict=True) as session:
         list(FrontProgram(seed, program, vk).run(range(len(program.calls))))
     return session
 

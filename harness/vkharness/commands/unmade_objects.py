@@ -23,13 +23,12 @@ OF_COMMANDS = frozenset(
         "VkDescriptorSet",
         "VkFramebuffer",
         "VkImage",
-        "VkImageView",
         "VkPipeline",
         "VkRenderPass",
         "VkShaderEXT",
     }
 )
-"""Types of objects by which commands access memory."""
+"""Types of objects by which commands access memory. Handlers name the attachments that were not seen."""
 OF_CALLS = frozenset({"VkBuffer", "VkBufferView", "VkCommandBuffer", "VkImage", "VkImageView"})
 """The same of other calls: what is submitted, viewed and written to descriptor sets."""
 ENDS = ("vkDestroy", "vkFree")
