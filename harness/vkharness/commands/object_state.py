@@ -406,7 +406,8 @@ class ObjectState:
         return None
 
     def note_missing(self, kind: type[Any], ids: Iterable[int]) -> None:
-        """Looks objects up that a call names for later commands: these are no longer asked which call named them."""
+        """Looks up what a call binds or writes for the commands behind it, so that `missed` has what is not there while
+        that call is asked."""
         for id in ids:
             self.get(kind, id)
 
