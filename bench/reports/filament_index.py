@@ -25,14 +25,4 @@ e.bind(commands, pipe)
 vk.vkCmdBindIndexBuffer(commands, indices.handle, 0, vk.VK_INDEX_TYPE_UINT32)
 vk.vkCmdDrawIndexed(commands, 6, 1, 0, 0, 0)
 vk.vkCmdEndRendering(commands)
-e.transition(
-    commands,
-    target,
-    "COLOR_ATTACHMENT_OPTIMAL",
-    "TRANSFER_SRC_OPTIMAL",
-    "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE",
-    "TRANSFER/TRANSFER_READ",
-)
-e.read_back(commands, target, out)
-e.submit(commands)
-e.idle()
+e.submit_drawn(commands, target, out)

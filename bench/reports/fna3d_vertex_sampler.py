@@ -39,14 +39,4 @@ e.rendering(commands, [(target.view(), "CLEAR", "STORE")])
 e.bind(commands, pipe, [texture.view()])
 vk.vkCmdDraw(commands, 64, 1, 0, 0)
 vk.vkCmdEndRendering(commands)
-e.transition(
-    commands,
-    target,
-    "COLOR_ATTACHMENT_OPTIMAL",
-    "TRANSFER_SRC_OPTIMAL",
-    "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE",
-    "TRANSFER/TRANSFER_READ",
-)
-e.read_back(commands, target, out)
-e.submit(commands)
-e.idle()
+e.submit_drawn(commands, target, out)

@@ -105,6 +105,14 @@ class SmallCommands(SmallPipelines):
         region = vk.VkBufferImageCopy(at, 0, 0, image.layers(mip, layer), vk.VkOffset3D(0, 0, 0), extent)
         vk.vkCmdCopyImageToBuffer(commands, image.handle, layout(held), target.handle, 1, [region])
 
+    def submit_drawn(self, commands, image, target):
+        """Reads back what was drawn to an image, submits and waits."""
+        drawn, read = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "TRANSFER/TRANSFER_READ"
+        self.transition(commands, image, "COLOR_ATTACHMENT_OPTIMAL", "TRANSFER_SRC_OPTIMAL", drawn, read)
+        self.read_back(commands, image, target)
+        self.submit(commands)
+        self.idle()
+
     def blit(self, commands, image, mip, held=("TRANSFER_SRC_OPTIMAL", "TRANSFER_DST_OPTIMAL"), target=None, to=None):
         target, to = target or image, mip + 1 if to is None else to
         ends = [

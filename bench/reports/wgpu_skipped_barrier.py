@@ -47,14 +47,4 @@ if MENDED:
         "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE",
     )
 draw(commands, 0.5)
-e.transition(
-    commands,
-    target,
-    "COLOR_ATTACHMENT_OPTIMAL",
-    "TRANSFER_SRC_OPTIMAL",
-    "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE",
-    "TRANSFER/TRANSFER_READ",
-)
-e.read_back(commands, target, out)
-e.submit(commands)
-e.idle()
+e.submit_drawn(commands, target, out)
